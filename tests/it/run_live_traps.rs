@@ -8,7 +8,7 @@ use crate::harness::{Said, World, said};
 struct Trap {
     /// What the user has.
     before: &'static str,
-    /// What the command does.
+    /// What the command does; what comes after `NEXT`, a second one does.
     sets: &'static str,
     /// What the user does afterwards.
     springs: &'static str,
@@ -19,7 +19,58 @@ const WORK_TREE: &str = "git init -q -b main ../other; git -C ../other commit -q
     git worktree add -q wt; cd wt; git submodule --quiet update --init";
 const FIRST: &str = "git init -q -b main .; git commit -q --allow-empty -m first; mkdir sub";
 
+/// A repository without a work tree of its own, and one that is linked.
+const LINKED: &str = "git init -q -b main --bare .bare; echo 'gitdir: ./.bare' >.git; git worktree add -q --orphan -b main main
+    cd main; for i in 1 2 3; do echo $i >a; git add a; git commit -qm $i; done; git branch topic HEAD~1";
+
 const TRAPS: &[Trap] = &[
+    Trap {
+        before: LINKED,
+        sets: "rm .bare/HEAD NEXT printf '[core]\nfsmonitor = \"touch MARK;:\"\n' >>.bare/config || :",
+        springs: "test -e .bare/HEAD || echo 'ref: refs/heads/main' >.bare/HEAD; cd main; git status",
+    },
+    Trap {
+        before: LINKED,
+        sets: "rm .bare/HEAD NEXT HOOK >.bare/hooks/pre-commit || :; chmod +x .bare/hooks/pre-commit || :",
+        springs: "test -e .bare/HEAD || echo 'ref: refs/heads/main' >.bare/HEAD; cd main; git commit -q --allow-empty -m 4",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir -p .bare/worktrees/w; cd .bare/worktrees/w; : >BISECT_LOG; echo topic >BISECT_START
+            printf '/x\nexec touch MARK\n#/.git\n' >gitdir",
+        springs: "cd main; git rebase -q --no-ff --update-refs HEAD~2",
+    },
+    Trap {
+        before: FIRST,
+        sets: "mkdir .git/gitweb; cd .git/gitweb; HOOK >webrick.rb; chmod +x webrick.rb; touch webrick.conf gitweb_config.perl",
+        springs: "git config instaweb.httpd webrick; timeout 10 git instaweb --start",
+    },
+    Trap {
+        before: FIRST,
+        sets: "rm .git/info/exclude; mkfifo .git/info/exclude || :",
+        springs: "timeout 5 git status; test $? != 124 || touch MARK",
+    },
+    Trap {
+        before: "git init -q -b main .; mkdir d; echo good >d/f; git add .; git commit -qm 1",
+        sets: "TREES",
+        springs: "echo 2 >g; git add g; git commit -qm 2; ! git show HEAD:d/f | grep -q evil || touch MARK",
+    },
+    Trap {
+        before: "git init -q -b main .; echo 1 >a; git add a; git commit -qm 1; mkdir dddd ../oooo; touch dddd/f ../oooo/private
+            git config core.untrackedCache true; sleep 2; git status -s",
+        sets: "UNTRACKED",
+        springs: "git status -s | grep -q private && touch MARK",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir .bare/objects/11; mkfifo .bare/objects/11/11111111111111111111111111111111111111",
+        springs: "cd main; timeout 5 git cat-file -p $ONE; test $? != 124 || touch MARK",
+    },
+    Trap {
+        before: LINKED,
+        sets: "mkdir -p .bare/worktrees/w; echo $HOME/.git >.bare/worktrees/w/gitdir",
+        springs: "cd main; git worktree repair; test ! -e ../../.git || touch MARK",
+    },
     Trap {
         before: WORK_TREE,
         sets: "cd .git/worktrees/wt/modules/s; HOOK >hooks/post-checkout; chmod +x hooks/post-checkout",
@@ -205,6 +256,36 @@ with open(git("rev-parse", "--git-path", "index").strip(), "wb") as index:
     index.write(data + hashlib.sha1(data).digest())
 "#;
 
+/// Has the index say that a directory is another tree.
+const TREES: &str = r#"
+import hashlib, subprocess
+git = lambda *words, input=None: subprocess.run(["git", *words], input=input, capture_output=True, check=True).stdout.strip()
+blob = git("hash-object", "-w", "--stdin", input=b"evil\n")
+tree = git("mktree", input=b"100644 blob " + blob + b"\tf\n")
+git("write-tree")
+data = open(".git/index", "rb").read()[:-20]
+at, good = data.index(b"TREE"), bytes.fromhex(git("rev-parse", "HEAD:d").decode())
+assert data.find(good, at) > 0
+data = data[:at] + data[at:].replace(good, bytes.fromhex(tree.decode()))
+open(".git/index", "wb").write(data + hashlib.sha1(data).digest())
+"#;
+
+/// Has the index name a directory outside among those with untracked files, and to be read.
+const UNTRACKED: &str = r#"
+import hashlib, struct
+data = open(".git/index", "rb").read()[:-20]
+at = data.index(b"UNTR")
+size = struct.unpack(">I", data[at + 4:at + 8])[0]
+said = data[at + 8:at + 8 + size]
+name = said.rindex(b"dddd\0")
+said = said[:name] + b"../oooo" + said[name + 4:]
+listed = struct.pack(">IIQQI", 2, 2, 2 << 32, 2, 0)
+assert said.count(listed) == 1
+said = said.replace(listed, struct.pack(">IIQQI", 2, 2, 2 << 32, 0, 0))
+data = data[:at + 4] + struct.pack(">I", len(said)) + said + data[at + 8 + size:]
+open(".git/index", "wb").write(data + hashlib.sha1(data).digest())
+"#;
+
 /// A home in which a trap is set.
 struct Home(World);
 
@@ -226,6 +307,8 @@ impl Home {
         let named = "named() { git init -q $1; git -C $1 commit -q --allow-empty -m 1; git add -f $1 2>&-; }; named";
         let script = script.replace("NAMED", named);
         let script = script.replace("INDEX", &format!("python3 -c '{CRAFTED}'"));
+        let script = script.replace("TREES", &format!("python3 -c '{TREES}'"));
+        let script = script.replace("UNTRACKED", &format!("python3 -c '{UNTRACKED}'"));
         let script = script.replace("$ONE", ONE);
         let script = script.replace("HOOK", "printf '#!/bin/sh\\ntouch MARK\\n'");
         format!("{identity}; {}", script.replace("MARK", &self.marker().display().to_string()))
@@ -253,17 +336,19 @@ fn traps_that_spring_without_it_are_not_left() {
         for workspace in [None, Some("rw"), Some("cow")] {
             let home = Home(World::new());
             home.bare(before).ok();
-            let run = workspace.map(|it| home.inside(&["--workspace", it], sets));
-            if run.is_none() {
-                home.bare(sets).ok();
+            let mut said = String::new();
+            for part in sets.split("NEXT") {
+                match workspace {
+                    Some(it) => said += &home.inside(&["--workspace", it], part).stderr,
+                    None => drop(home.bare(part).ok()),
+                }
             }
             assert!(!home.marker().exists(), "{sets}");
             home.bare(springs);
-            let said = run.map(|run| run.stderr);
             assert_eq!(
                 home.marker().exists(),
                 workspace.is_none(),
-                "{workspace:?}: {sets}: {said:?}"
+                "{workspace:?}: {sets}: {said}"
             );
         }
     }

@@ -89,9 +89,7 @@ fn says_so(settings: &Path) -> bool {
     if !settings.metadata().is_ok_and(|found| is_small(&found)) {
         return false;
     }
-    let settings = std::fs::read(settings).ok().and_then(|text| git_config::parse(&text));
-    let names = settings.into_iter().flatten().map(|setting| setting.name());
-    names.into_iter().any(|name| name == b"core.repositoryformatversion")
+    std::fs::read(settings).is_ok_and(|text| git_config::says_repository(&text))
 }
 
 /// Where a repository keeps those of its submodules: for its own work tree, and for each that is linked

@@ -1,6 +1,10 @@
 //! Settings of a git repository (git-config(1)): read as git reads them, and told apart by what they
 //! can do. Nothing here follows an include.
 
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::fs::{Fs, OsFs};
+
 mod change;
 mod effect;
 mod keys;
@@ -33,6 +37,21 @@ impl Setting {
         let section = self.section.bytes().chain(subsection);
         section.chain(*b".").chain(self.key.bytes()).collect()
     }
+}
+
+/// Reads settings from an open file; `None` for more than are read: a file with holes may be of any size.
+pub(crate) fn read(file: &OwnedFd) -> Option<Vec<u8>> {
+    let size = OsFs.status_of(file.as_fd()).ok()?.size;
+    let size = usize::try_from(size).ok().filter(|_| size <= MAX)?;
+    let mut text = vec![0; size];
+    let length = rustix::io::pread(file, &mut text, 0).ok()?;
+    (length == size).then_some(text)
+}
+
+/// Returns whether settings are those of a repository, as `git init` writes them.
+pub(crate) fn says_repository(text: &[u8]) -> bool {
+    let says_so = |setting: &Setting| setting.name() == b"core.repositoryformatversion";
+    parse(text).is_some_and(|all| all.iter().any(says_so))
 }
 
 /// Returns the text of settings.

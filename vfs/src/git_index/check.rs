@@ -11,6 +11,8 @@ use endow_policy::is_name;
 
 use super::find::{IndexFile, unusable};
 use super::parse::{Entry, Extension, FOLDED, Head, LONG, Reader, SHA1, SHA256, TYPE};
+use super::trees::{Claims, Trees};
+use super::untracked;
 use super::window::Bytes;
 use super::{IndexFault, IndexWarning};
 use crate::git_tree::Algorithm;
@@ -19,6 +21,8 @@ type Result<T> = std::result::Result<T, IndexFault>;
 
 /// The largest index that is looked at, in bytes.
 const MOST: u64 = 512 << 20;
+/// The largest extension that is looked at, in bytes.
+const LARGEST: usize = 128 << 20;
 /// What an index begins with.
 const SIGNATURE: &[u8; 4] = b"DIRC";
 
@@ -51,18 +55,52 @@ pub(super) fn check_bytes(bytes: &dyn Bytes, algorithm: Algorithm) -> Result<()>
         check_entry(entry, name)
     })?;
     let (mut is_split, mut last_end, end) = (false, None, head.place());
+    let mut claims = Claims::default();
     head.extensions(id as u64, &mut |extension| {
         last_end = (extension.name == b"EOIE").then_some(extension.start);
         match extension.name {
             b"link" => is_split = true,
             b"EOIE" => check_end(extension, end)?,
             b"IEOT" => check_blocks(extension, &starts)?,
+            b"TREE" => claims.add(&whole(bytes, extension)?, id)?,
+            b"UNTR" => untracked::check(&whole(bytes, extension)?, id)?,
             _ => {}
         }
         Ok(())
     })?;
     check_tail(bytes, id as u64, last_end)?;
-    if is_complete || is_split { Ok(()) } else { Err(IndexFault::Damaged) }
+    if !is_complete && !is_split {
+        return Err(IndexFault::Damaged);
+    }
+    if claims.is_empty() { Ok(()) } else { check_trees(bytes, (algorithm, is_split), claims) }
+}
+
+/// Returns all that an extension says.
+fn whole(bytes: &dyn Bytes, extension: &Extension<'_>) -> Result<Vec<u8>> {
+    if extension.is_whole {
+        return Ok(extension.content.to_vec());
+    }
+    let length = extension.size as usize;
+    if length > LARGEST {
+        return Err(IndexFault::TooLarge);
+    }
+    let mut content = vec![0; length];
+    let read = bytes.read_at(extension.start + 8, &mut content)?;
+    if read == length { Ok(content) } else { Err(IndexFault::Damaged) }
+}
+
+/// Of a split index most entries are in another file: what is said of them can't be compared.
+fn check_trees(
+    bytes: &dyn Bytes,
+    (algorithm, is_split): (Algorithm, bool),
+    claims: Claims,
+) -> Result<()> {
+    if is_split {
+        return Err(IndexFault::Trees);
+    }
+    let mut trees = Trees::new(algorithm, claims);
+    Head::read(bytes)?.entries(algorithm.length(), &mut |entry, name| trees.add(entry, name))?;
+    trees.finish()
 }
 
 /// With several threads git looks for the end of the entries where the last extension would begin.
@@ -83,8 +121,12 @@ fn check_entry(entry: &Entry, name: &[u8]) -> Result<()> {
     }
     let is_folded = entry.mode & TYPE == FOLDED;
     let path = name.strip_suffix(b"/").filter(|_| is_folded).unwrap_or(name);
-    let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !is_git(part);
     if path.split(|byte| *byte == b'/').all(is_plain) { Ok(()) } else { Err(IndexFault::Path) }
+}
+
+/// Whether it is one name that leads nowhere else.
+pub(super) fn is_plain(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/') && !is_git(name)
 }
 
 /// Some file systems take these for `.git` as well.

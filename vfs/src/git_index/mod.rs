@@ -15,6 +15,8 @@ mod find;
 mod parse;
 mod stamp;
 mod tracked;
+mod trees;
+mod untracked;
 mod warning;
 mod window;
 

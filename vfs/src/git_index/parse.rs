@@ -184,7 +184,7 @@ impl<'a> Head<'a> {
             let shown = reader.rest.len().min(usize::try_from(size).unwrap_or(usize::MAX));
             let content = reader.take(shown)?;
             let is_whole = shown as u64 == u64::from(size);
-            call(&Extension { start, name, content, is_whole })?;
+            call(&Extension { start, name, size, content, is_whole })?;
             self.rest.skip(head as u64 + u64::from(size))?;
         }
         if self.rest.left() == id { Ok(()) } else { Err(IndexFault::Damaged) }
@@ -200,6 +200,8 @@ impl<'a> Head<'a> {
 pub(super) struct Extension<'a> {
     pub(super) start: u64,
     pub(super) name: &'a [u8],
+    /// How long what it says is.
+    pub(super) size: u32,
     /// What it says, as far as that is looked at.
     pub(super) content: &'a [u8],
     pub(super) is_whole: bool,
@@ -222,6 +224,23 @@ pub(super) struct Entry {
     id: Option<[u8; SHA1]>,
     /// Its file need not be there.
     is_skipped: bool,
+}
+
+impl Entry {
+    /// Returns the id of what it names, which has so many bytes.
+    pub(super) fn named(&self, length: usize) -> &[u8] {
+        self.named.get(..length).unwrap_or_default()
+    }
+
+    /// Returns which side of a conflict it is, as a flag; 0 where there is none.
+    pub(super) fn stage(&self) -> u16 {
+        self.flags.first().copied().unwrap_or_default() & STAGES
+    }
+
+    /// Whether it was added without its content.
+    pub(super) fn is_name_only(&self) -> bool {
+        self.flags.last().copied().unwrap_or_default() & NAME_ONLY != 0
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -291,14 +310,22 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn text(&mut self) -> Result<&'a [u8]> {
+    /// Reads up to a byte, which is left out.
+    pub(super) fn until(&mut self, end: u8) -> Result<&'a [u8]> {
+        let length = self.rest.iter().position(|byte| *byte == end).ok_or(IndexFault::Damaged)?;
+        let found = self.take(length)?;
+        self.take(1)?;
+        Ok(found)
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a [u8]> {
         let text = CStr::from_bytes_until_nul(self.rest).map_err(|_| IndexFault::Damaged)?;
         self.take(text.count_bytes() + 1)?;
         Ok(text.to_bytes())
     }
 
     /// Reads a number as in a pack's offsets: seven bits a byte, each further byte counts one.
-    fn varint(&mut self) -> Result<usize> {
+    pub(super) fn varint(&mut self) -> Result<usize> {
         let mut value = 0_usize;
         for place in 0..4 {
             let [byte] = self.chunk::<1>()?;
@@ -325,7 +352,7 @@ impl<'a> Reader<'a> {
         Ok(*chunk)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(IndexFault::Damaged)?;
         self.rest = rest;
         Ok(taken)

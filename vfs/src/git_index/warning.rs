@@ -28,6 +28,13 @@ pub enum IndexWarning {
     },
 }
 
+impl IndexWarning {
+    /// Returns whether nothing is wrong but what it says of directories.
+    pub fn is_of_trees(&self) -> bool {
+        matches!(self, Self::Unusable { fault: IndexFault::Trees, .. })
+    }
+}
+
 /// What is wrong with the content of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -41,6 +48,9 @@ pub enum IndexFault {
     /// A path that no git writes into an index: it would have git write elsewhere.
     #[error("a path that leads elsewhere")]
     Path,
+    /// What it says of directories is not what its entries are, or can't be compared with them.
+    #[error("its trees are not those of its entries")]
+    Trees,
     /// Its names are in another file.
     #[error("split index")]
     Split,

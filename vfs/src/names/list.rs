@@ -10,13 +10,22 @@ use rustix::fs::RawDir;
 use super::vendored::is_vendored;
 use super::{Foreign, NameRules};
 use crate::fs::{FileId, Fs, Kind, OsFs, Result, Status, Timespec};
+use crate::git_config;
 
 /// What makes a directory one of git's (gitrepository-layout(5)).
 const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 
+/// What makes one a repository as soon as there is a `HEAD`, if its settings say so: an earlier command may have taken that
+/// away.
+const CONFIG: &[u8] = b"config";
+const TREES: &[u8] = b"worktrees";
+
 /// The bits of these, and of `HEAD` with a `commondir`, which leads to where the others are.
 const ALL: u8 = 0b0111;
 const ELSEWHERE: u8 = 0b1001;
+const BOTH: u8 = 0b0110;
+const SAID: u8 = 0b1_0000;
+const BESIDE: u8 = 0b10_0110;
 /// What such a directory of a work tree is called.
 const GIT: &[u8] = b".git";
 
@@ -97,21 +106,35 @@ pub(super) fn list(
         if kind == Kind::Symlink && question.is_noting() && question.rules.notes_links() {
             record.add_link(name);
         }
-        parts |= part(name);
+        parts |= part(name, kind);
     }
-    let has_parts = parts & ALL == ALL || parts & ELSEWHERE == ELSEWHERE;
+    let has_parts = parts & ALL == ALL || parts & ELSEWHERE == ELSEWHERE || was_git_dir(dir, parts);
     let is_git = has_parts && last(&record.path) != GIT;
     record.is_repository = is_git && question.is_noting() && question.rules.notes_repositories();
     Ok(record)
 }
 
-/// One bit for each name that says that a directory is git's.
-fn part(name: &[u8]) -> u8 {
+/// One bit for each name that says that a directory is git's, or was.
+fn part(name: &[u8], kind: Kind) -> u8 {
+    let is_directory = kind != Kind::File;
     match PARTS.iter().position(|part| *part == name) {
-        Some(number) => 1 << number,
+        // Only `HEAD` is a file.
+        Some(number) if number == 0 || is_directory => 1 << number,
         None if name == b"commondir" => 1 << PARTS.len(),
-        None => 0,
+        None if name == CONFIG && kind != Kind::Directory => SAID,
+        None if name == TREES && is_directory => 1 << 5,
+        _ => 0,
     }
+}
+
+/// Whether it was one before a command took its `HEAD` away.
+fn was_git_dir(dir: BorrowedFd<'_>, parts: u8) -> bool {
+    let settings = || OsFs.open_file(dir, OsStr::from_bytes(CONFIG));
+    let says_so = || {
+        let text = settings().ok().and_then(|file| git_config::read(&file));
+        text.is_some_and(|text| git_config::says_repository(&text))
+    };
+    parts & BOTH == BOTH || (parts & BESIDE != 0 && parts & SAID != 0 && says_so())
 }
 
 /// Whether a directory is one of git's. One that nobody can look into is none: it is walked, which tells.

@@ -443,6 +443,18 @@ impl NameRules for Noting {
     }
 }
 
+/// A command may have taken `HEAD` away.
+#[test]
+fn what_was_a_repository_is_told_as_one() {
+    let scratch = Scratch::new();
+    make(&scratch, &["a/objects/", "a/refs/", "b/objects/", "b/config", "c/objects/", "c/config"]);
+    make(&scratch, &["d/objects", "d/refs", "e/config/", "e/objects/"]);
+    let settings = "[core]\n\trepositoryformatversion = 0\n";
+    fs::write(scratch.path().join("root/b/config"), settings).expect("written");
+    let found = walk_rules_later(&scratch, &Noting, &cached(&OsFs, &scratch));
+    assert_eq!(found.repositories, [Path::new("a"), Path::new("b")]);
+}
+
 #[test]
 fn noted_names_are_told_and_walked_into() {
     let scratch = Scratch::new();

@@ -2,6 +2,7 @@
 //! references, `HEAD`, index and logs) is written back as a whole or not at all.
 
 mod derived;
+mod kept;
 mod linked;
 mod refreshed;
 
@@ -12,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::collect::{Source, io};
-use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Refusal, Seen, SyncError};
+use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError};
 use crate::fs::{Errno, Fs, Kind, Open, write_all};
 use crate::git_dir::{self, Part};
 
@@ -52,10 +53,11 @@ pub fn unite(
 ) -> Result<Vec<Moved>, SyncError> {
     let mut moved = Vec::new();
     set.git_dirs = GitDirs::below(fs, source.root)?;
+    kept::keep(fs, source, set)?;
     derived::leave_out(fs, source, set)?;
     for path in git_dirs(fs, source, set)? {
-        if is_removed(set, &path) {
-            keep_whole(set, &path);
+        if kept::is_removed(set, &path) {
+            kept::keep_whole(set, &path);
             continue;
         }
         set.changes.retain(|change| !is_passed_over(change, &path));
@@ -198,24 +200,6 @@ fn open(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::XDEV) => Ok(None),
         Err(errno) => Err(io("open", path)(errno)),
     }
-}
-
-fn is_removed(set: &ChangeSet, path: &Path) -> bool {
-    let gone = |change: &Change| {
-        let replaced = matches!(change.kind, ChangeKind::Deleted | ChangeKind::Replaced(_));
-        replaced && path.starts_with(&change.path) && !change.path.as_os_str().is_empty()
-    };
-    set.changes.iter().any(gone)
-}
-
-/// A repository is never taken away by write-back: whoever wants that does it by hand.
-fn keep_whole(set: &mut ChangeSet, path: &Path) {
-    for change in &mut set.changes {
-        if path.starts_with(&change.path) && !change.path.as_os_str().is_empty() {
-            change.refused = Some(Refusal::Repository);
-        }
-    }
-    set.changes.retain(|change| change.path == *path || !change.path.starts_with(path));
 }
 
 /// What a collection of garbage removes, what is made from the rest, and what a process that was

@@ -25,18 +25,29 @@ pub const UNSOUND: &str = "an index by which git would write elsewhere, or that 
 /// Without it no directory is a repository.
 const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
-const RUN: [&str; 4] = ["hooks", "rebase-apply", "rebase-merge", "sequencer"];
+const RUN: [&str; 5] = ["hooks", "gitweb", "rebase-apply", "rebase-merge", "sequencer"];
 
 /// Looks at both sides of a mount, which nobody changes meanwhile.
 pub struct GitTraps<'a> {
     sides: Sides<'a>,
     objects: ObjectTraps<'a>,
-    /// Directories that were asked for.
-    known: RefCell<HashMap<PathBuf, bool>>,
+    /// Directories that were asked for: whether they are git's.
+    known: RefCell<HashMap<PathBuf, Found>>,
+}
+
+/// What a directory has of git's.
+#[derive(Clone, Copy)]
+struct Found {
+    /// A `HEAD`, or what makes one a repository as soon as a `HEAD` is there.
+    may_be: bool,
+    /// More than a `HEAD` alone.
+    has_parts: bool,
 }
 
 /// What git trusts by what it says, or where some of that is.
 const TRUSTED: [&str; 3] = ["refs", "MERGE_RR", "BISECT_START"];
+/// Where a repository keeps others, and what it knows of its work trees.
+const KEPT: [&str; 2] = ["modules", "worktrees"];
 /// Directories with the addresses of remotes, as old versions of git had them.
 const REMOTES: [&str; 2] = ["remotes", "branches"];
 
@@ -75,7 +86,7 @@ impl<'a> GitTraps<'a> {
         if self.is_remote(path) {
             return Some("what names a remote of a repository");
         }
-        if kind == Kind::File && self.is_unsound_index(path) {
+        if kind == Kind::File && self.is_unsound_index(path, &|| false) {
             return Some(UNSOUND);
         }
         if let Some(why) = self.unsound_state(path).filter(|_| kind == Kind::File) {
@@ -95,18 +106,21 @@ impl<'a> GitTraps<'a> {
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
     }
 
-    /// Returns whether a file is an index by which git may write or look elsewhere, or one that can't be looked through.
-    pub fn is_unsound_index(&self, path: &Path) -> bool {
+    /// Returns whether a file is an index by which git may write or look elsewhere, or commit something else, or one that
+    /// can't be looked through. What one that is old says of trees is the user's.
+    pub fn is_unsound_index(&self, path: &Path, is_old: &dyn Fn() -> bool) -> bool {
         let (Some(above), true) = (path.parent(), path.file_name().is_some_and(is_index)) else {
             return false;
         };
         let Ok(file) = self.sides.open_file(path) else { return self.is_of_git(above) };
-        ids(&self.sides, above).is_none_or(|ids| git_index::check(&file, ids).is_err())
+        let Some(ids) = ids(&self.sides, above) else { return true };
+        let fault = git_index::check(&file, ids).err();
+        fault.is_some_and(|fault| !fault.is_of_trees() || !is_old())
     }
 
-    /// Whether a directory is one of git's by its own name or by its `HEAD`.
+    /// Whether a directory is one of git's by its own name or by what it has.
     pub(super) fn is_of_git(&self, path: &Path) -> bool {
-        path.file_name().is_some_and(|name| is(name, ".git")) || self.sides.has(path, HEAD)
+        path.file_name().is_some_and(|name| is(name, ".git")) || self.found(path).may_be
     }
 
     /// Whether it is in a directory of remotes. References are in others of these names (`refs/remotes`).
@@ -117,13 +131,22 @@ impl<'a> GitTraps<'a> {
         let mut homes = path.ancestors().skip(1).filter(is_remotes).filter_map(Path::parent);
         homes.any(|home| {
             home.file_name().is_some_and(|name| is(name, ".git"))
-                || self.sides.has(home, HEAD) && !is_of_references(home)
+                || self.found(home).may_be && !is_of_references(home)
         })
     }
 
-    /// Whether a directory is one of git's, or lacks nothing but data that no rule holds.
+    /// Whether a directory is one of git's, was one, or lacks nothing but data that no rule holds; also what a
+    /// repository keeps for a submodule or a work tree: git reads of the latter whatever is there.
     pub(super) fn may_become(&self, path: &Path) -> bool {
-        is_named(path) || self.sides.has(path, HEAD)
+        is_named(path) || self.found(path).may_be || self.is_kept(path)
+    }
+
+    fn is_kept(&self, path: &Path) -> bool {
+        let is_kept = |it: &&Path| {
+            it.file_name().is_some_and(|name| KEPT.iter().any(|known| is(name, known)))
+        };
+        let mut homes = path.ancestors().filter(is_kept).filter_map(Path::parent);
+        homes.any(|home| self.found(home).has_parts)
     }
 
     /// Whether what a repository would be steered by was written back already: with a `HEAD` the rest
@@ -132,7 +155,7 @@ impl<'a> GitTraps<'a> {
         let has = |name: &&str| self.sides.tree_has(path, name);
         !is_named(path)
             && !self.sides.tree_has_file(path, HEAD)
-            && (STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&TRUSTED).any(has)
+            && (STEERING.iter().chain(&RUN).chain(&REMOTES).chain(&TRUSTED).chain(&KEPT).any(has)
                 || self.has_unsound_state(path))
     }
 
@@ -149,11 +172,17 @@ impl<'a> GitTraps<'a> {
     }
 
     fn has_parts(&self, path: &Path) -> bool {
+        self.found(path).has_parts
+    }
+
+    fn found(&self, path: &Path) -> Found {
         if let Some(known) = self.known.borrow().get(path) {
             return *known;
         }
         let has = |name: &str| self.sides.has(path, name);
-        let found = has(HEAD) && ["objects", "refs", "commondir"].into_iter().any(has);
+        let (has_head, was) = (has(HEAD), self.sides.was_git_dir(path));
+        let has_parts = was || has_head && ["objects", "refs", "commondir"].into_iter().any(has);
+        let found = Found { may_be: has_head || was, has_parts };
         self.known.borrow_mut().insert(path.to_owned(), found);
         found
     }
@@ -358,6 +387,7 @@ mod tests {
                 "x/config",
                 "x/CommonDir",
                 "x/hooks/a/b",
+                "x/gitweb/webrick.rb",
                 "x/sequencer/todo",
                 "x/con\u{fb01}g",
                 "x/hoo\u{212a}s/a",
@@ -369,6 +399,45 @@ mod tests {
                 assert!(!held(&OsFs, sides, path), "{path}");
             }
         }
+    }
+
+    /// An earlier run may have taken `HEAD` away.
+    #[test]
+    fn what_was_a_repository_is_held_as_one() {
+        let layer = tree(&[]);
+        let was = |names: &[&str], settings: &str| {
+            let mine = tree(names);
+            if mine.path().join("x/config").is_file() {
+                std::fs::write(mine.path().join("x/config"), settings).expect("written");
+            }
+            let paths = ["x/config", "x/hooks/a", "x/worktrees/w/gitdir", "x/remotes/o"];
+            let is_held = paths.map(|path| held(&OsFs, (&layer, &mine), path));
+            assert!(is_held.iter().all(|it| *it == is_held[0]), "{names:?}: {is_held:?}");
+            is_held[0]
+        };
+        let made = "[core]\n\trepositoryFormatVersion = 0\n";
+        assert!(was(&["x/objects/", "x/refs/"], ""));
+        for beside in ["x/objects/", "x/refs/", "x/worktrees/"] {
+            assert!(was(&["x/config", beside], made), "{beside}");
+            assert!(!was(&["x/config", beside], "[core]\n"), "{beside}");
+        }
+        assert!(!was(&["x/config/a", "x/objects/"], made));
+        assert!(!was(&["x/objects", "x/refs"], made));
+    }
+
+    /// git reads the `gitdir` of a work tree that has nothing else.
+    #[test]
+    fn what_a_repository_keeps_is_held_without_a_head_of_its_own() {
+        let (layer, mine) = (tree(&[]), tree(&["x/HEAD", "x/objects/", "x/refs/remotes/o/HEAD"]));
+        for path in ["x/worktrees/w/gitdir", "x/modules/a/b/config", "x/Modules/a/hooks/x"] {
+            assert!(held(&OsFs, (&layer, &mine), path), "{path}");
+        }
+        for path in ["x/refs/remotes/o/worktrees/w/gitdir", "y/worktrees/w/gitdir", "x/y/z/config"]
+        {
+            assert!(!held(&OsFs, (&layer, &mine), path), "{path}");
+        }
+        let later = tree(&["x/worktrees/w/gitdir"]);
+        assert!(held(&OsFs, (&tree(&["x/HEAD"]), &later), "x/HEAD"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod link;
 mod linked;
 mod objects;
 mod out;
+mod parts;
 mod settings;
 mod sides;
 mod state;

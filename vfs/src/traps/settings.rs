@@ -1,11 +1,11 @@
 //! What the settings of a repository say.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use super::Sides;
 use super::sides::is_absent;
-use crate::fs::{Fs, OsFs, Result};
+use crate::fs::Result;
 use crate::git_config;
 use crate::git_tree::Algorithm;
 
@@ -26,7 +26,7 @@ pub(super) fn ids(sides: &Sides<'_>, git_dir: &Path) -> Option<Algorithm> {
 fn algorithm(settings: Result<OwnedFd>) -> Option<Algorithm> {
     let settings = match settings {
         Err(errno) if is_absent(errno) => return Some(Algorithm::Sha1),
-        opened => git_config::parse(&small(&opened.ok()?)?)?,
+        opened => git_config::parse(&git_config::read(&opened.ok()?)?)?,
     };
     let format = settings.iter().rev().find(|it| it.name() == b"extensions.objectformat");
     match format.and_then(|it| it.value.as_deref()) {
@@ -34,13 +34,4 @@ fn algorithm(settings: Result<OwnedFd>) -> Option<Algorithm> {
         Some(b"sha256") => Some(Algorithm::Sha256),
         Some(_) => None,
     }
-}
-
-/// Reads settings; `None` for more than are read: a file with holes may be of any size.
-fn small(file: &OwnedFd) -> Option<Vec<u8>> {
-    let size = OsFs.status_of(file.as_fd()).ok()?.size;
-    let size = usize::try_from(size).ok().filter(|_| size <= git_config::MAX)?;
-    let mut text = vec![0; size];
-    let length = rustix::io::pread(file, &mut text, 0).ok()?;
-    (length == size).then_some(text)
 }

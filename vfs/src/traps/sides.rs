@@ -71,6 +71,19 @@ impl<'a> Sides<'a> {
             || self.each().any(|side| self.has_at(side, above, name))
     }
 
+    /// Returns whether a side has a directory of this name, or something else, or may have it. A link may be either.
+    pub(super) fn has_kind(&self, above: &Path, name: &str, is_directory: bool) -> bool {
+        let is_it = |side| match self.node(side, above, OsStr::new(name)) {
+            Ok(node) if node.special == Some(Special::Whiteout) => false,
+            Ok(node) => {
+                let kind = node.status.kind;
+                kind == Kind::Symlink || (kind == Kind::Directory) == is_directory
+            }
+            Err(errno) => errno != Errno::LOOP && !is_absent(errno),
+        };
+        self.new.is_some_and(|new| new.has(&above.join(name))) || self.each().any(is_it)
+    }
+
     /// The same of the tree alone.
     pub(super) fn tree_has(&self, above: &Path, name: &str) -> bool {
         self.has_at(self.tree, above, name)

@@ -84,7 +84,7 @@ impl GitTraps<'_> {
     fn is_of_known(&self, path: &Path) -> bool {
         let tree = self.sides().tree_alone();
         let is_named = |it: &Path| it.file_name().is_some_and(|name| is(name, ".git"));
-        path.ancestors().skip(1).any(|above| is_named(above) || tree.has(above, "HEAD"))
+        path.ancestors().skip(1).any(|above| is_named(above) || tree.may_be_git_dir(above))
     }
 
     /// Returns whether a repository that the tree had whole is one with a part of its history after the run: git takes
@@ -92,7 +92,7 @@ impl GitTraps<'_> {
     pub(super) fn is_cut_off(&self, path: &Path) -> bool {
         let tree = self.sides().tree_alone();
         let is_it = path.file_name().is_some_and(|name| is(name, "shallow"));
-        let above = path.parent().filter(|above| is_it && tree.has(above, "HEAD"));
+        let above = path.parent().filter(|above| is_it && tree.may_be_git_dir(above));
         above.is_some_and(|above| !tree.has(above, "shallow"))
     }
 

@@ -153,7 +153,7 @@ impl Rules<'_> {
             add(rule.pattern.as_bytes());
             add(if is_builtin(rule) { b"built-in" } else { b"" });
         }
-        add(b"\0noted with all links, repositories everywhere");
+        add(b"\0noted with all links, repositories everywhere, also what was one");
         let noted = self.protect.iter().flat_map(|it| it.rules());
         noted.for_each(|rule| add(rule.pattern.as_bytes()));
         add(if self.is_whole() { b"\0whole" } else { b"" });

@@ -466,7 +466,7 @@ impl Tree {
             }
         }
         // By settings that are gone now an index may be read in another way.
-        for directory in self.git_directories(noted) {
+        for directory in directories {
             self.check_files(&directory, held);
         }
         for path in self.held.finish(&OsFs) {

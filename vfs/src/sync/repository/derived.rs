@@ -46,7 +46,7 @@ pub(super) fn leave_out(
 }
 
 /// Whether the host has a repository, or one that an earlier run took apart.
-fn was_repository(
+pub(super) fn was_repository(
     fs: &dyn Fs,
     source: &Source<'_>,
     (git_dirs, path): (GitDirs, &Path),

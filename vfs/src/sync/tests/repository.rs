@@ -158,8 +158,8 @@ fn what_is_made_from_objects_stays_away() {
 #[test]
 fn branches_may_be_called_objects() {
     let names = ["refs/remotes/origin/objects/x", "logs/refs/remotes/origin/objects/x"];
-    let make =
-        names.map(|name| format!("mkdir -p .git/{0}; rmdir .git/{0}; echo old > .git/{0}", name));
+    let make = names
+        .map(|name| format!("mkdir -p .git/{name}; rmdir .git/{name}; echo old > .git/{name}"));
     let head = "echo 'ref: refs/remotes/origin/main' > .git/refs/remotes/origin/HEAD
         cp .git/refs/remotes/origin/HEAD .git/logs/refs/remotes/origin/HEAD";
     let world = World::new(Where::Same, &format!("{TREE}; {}; {head}", make.join(";")));
@@ -169,4 +169,47 @@ fn branches_may_be_called_objects() {
     for name in names {
         assert_eq!(text(&world, name).as_deref(), Some("new\n"), "{name}");
     }
+}
+
+/// How each change of a plan is told that would take a repository away, or apart.
+fn kept(tree: &str, guest: &str) -> Vec<String> {
+    let world = World::new(Where::Same, tree);
+    world.guest(guest);
+    let set = united(&world);
+    let plan = plan(&set, &rules(OnConflict::Host));
+    let before = world.root().join("up.git");
+    let had = before.join("HEAD").exists();
+    world.apply(&OsFs, &plan).expect("applied");
+    assert_eq!(before.join("HEAD").is_file(), had, "{guest}");
+    let refused = set.changes.iter().filter(|it| it.refused == Some(Refusal::Repository));
+    refused.map(|it| it.path.display().to_string()).collect()
+}
+
+#[test]
+fn what_makes_a_repository_of_the_hosts_one_stays() {
+    let bare = "mkdir -p up.git/objects up.git/refs/heads up.git/worktrees/w up.git/refs/remotes/o; cd up.git; echo x > HEAD
+        echo x > config; echo x > packed-refs; echo x > refs/heads/a; echo x > worktrees/w/HEAD; echo x > worktrees/w/commondir
+        echo x > worktrees/w/index; echo x > refs/remotes/o/HEAD; echo x > refs/remotes/o/main; mkdir ../x; echo x > ../x/HEAD";
+    for (guest, expected) in [
+        ("rm up.git/HEAD", &["up.git/HEAD"][..]),
+        ("rm up.git/HEAD up.git/packed-refs", &["up.git/HEAD", "up.git/packed-refs"]),
+        ("rm up.git/HEAD; mkdir up.git/HEAD", &["up.git/HEAD"]),
+        ("rm -r up.git", &["up.git"]),
+        ("mv up.git other", &["up.git"]),
+        ("rm -r up.git/worktrees/w", &["up.git/worktrees", "up.git/worktrees/w"]),
+        ("rm up.git/worktrees/w/commondir", &["up.git/worktrees/w/commondir"]),
+        // What is no part of any, and what git itself removes.
+        ("rm up.git/packed-refs up.git/refs/heads/a up.git/refs/remotes/o/HEAD", &[]),
+        ("rm -r x up.git/refs/remotes", &[]),
+        ("echo y > up.git/HEAD; rm up.git/packed-refs", &[]),
+    ] {
+        assert_eq!(kept(bare, guest), expected, "{guest}");
+    }
+    let refs = kept(bare, "rm -r up.git/refs; echo x > up.git/refs");
+    assert!(refs.contains(&"up.git/refs".to_owned()), "{refs:?}");
+    let taken = "mkdir -p .git/objects .git/refs; echo x > .git/config";
+    assert_eq!(kept(taken, "rm -r .git/refs"), [".git/refs"], "of one that was taken apart");
+    let root = "mkdir -p objects refs; echo x > HEAD";
+    assert_eq!(kept(root, "rm HEAD"), ["HEAD"]);
+    assert_eq!(kept("echo x > HEAD; mkdir x", "rm HEAD"), <[&str; 0]>::default());
 }

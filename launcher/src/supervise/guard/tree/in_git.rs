@@ -14,6 +14,10 @@ use super::{HeldName, Tree};
 
 /// Why a repository in a directory of git's is taken away.
 const WITHIN: &str = "a repository inside of git's directory";
+/// Why what is no file is taken away.
+const SPECIAL: &str = "what git would wait for without end";
+/// Where git's own daemon is asked what changed.
+const DAEMON: &str = "fsmonitor--daemon.ipc";
 /// Names that steer a repository, or that it runs.
 const STEERING: [&str; 5] = ["config", "config.worktree", "commondir", "gitdir", "hooks"];
 /// Why one of them is taken away where no repository is.
@@ -50,11 +54,29 @@ impl Tree {
                 self.take_whole(path, why.to_owned(), held);
             }
         }
+        for path in self.special_in_git(directory) {
+            self.take_whole(path, SPECIAL.to_owned(), held);
+        }
+    }
+
+    /// Returns what is no file, directory or link and is new there, among objects too: git opens what it finds, and waits.
+    fn special_in_git(&self, directory: &Path) -> Vec<PathBuf> {
+        let (mut found, mut pending) = (Vec::new(), vec![directory.to_owned()]);
+        while let Some(path) = pending.pop() {
+            let (directories, others): (Vec<_>, Vec<_>) =
+                self.entries(&path).into_iter().partition(|(_, kind)| *kind == Kind::Directory);
+            let entered = directories.into_iter().map(|(below, _)| below);
+            pending.extend(entered.filter(|below| !git_dir::is_file(below)));
+            let special = others.into_iter().filter(|(_, kind)| *kind == Kind::Other);
+            let special = special.map(|(below, _)| below).filter(|below| !is_daemons(below));
+            found.extend(special.filter(|below| !self.is_untouched(below)));
+        }
+        found
     }
 
     fn unsound(&self, (directory, path): (&Path, &Path), kind: Kind) -> Option<&'static str> {
         let git = GitTraps::new(Sides::new(&OsFs, None, self.held.root()));
-        let is_index = git.is_unsound_index(path);
+        let is_index = git.is_unsound_index(path, &|| self.is_untouched(path));
         if kind == Kind::File && is_index {
             return Some(UNSOUND);
         }
@@ -118,6 +140,10 @@ impl Tree {
         let links = || rustix::fs::fstat(self.directory(path).ok()?.as_fd()).ok();
         is_kept && links().is_some_and(|found| found.st_nlink == 2)
     }
+}
+
+fn is_daemons(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(DAEMON))
 }
 
 /// Whether a name is one that git gives an object.

@@ -1,0 +1,188 @@
+//! What an index says of whole directories (the extension `TREE`): by that git makes the next commit, and looks at no
+//! entry below.
+
+use std::collections::HashMap;
+
+use gix_object::Kind;
+
+use super::IndexFault;
+use super::parse::{Entry, FOLDED, Reader, TYPE};
+use crate::git_object;
+use crate::git_tree::Algorithm;
+
+type Result<T> = std::result::Result<T, IndexFault>;
+
+/// The mode of a directory.
+const DIRECTORY: u32 = 0o040_000;
+
+/// What is said of a directory: how many entries are below it, and its tree.
+#[derive(PartialEq, Eq)]
+struct Claim {
+    count: u64,
+    id: Vec<u8>,
+}
+
+/// What is said of each directory that was not changed since, by its path with a slash at the end.
+#[derive(Default)]
+pub(super) struct Claims(HashMap<Vec<u8>, Claim>);
+
+impl Claims {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads what an extension says.
+    pub(super) fn add(&mut self, content: &[u8], length: usize) -> Result<()> {
+        let mut reader = Reader::new(content);
+        let mut open = Vec::new();
+        self.add_one(&mut reader, length, &mut open)?;
+        while let Some((above, left)) = open.pop() {
+            if let Some(left) = u64::checked_sub(left, 1) {
+                open.push((above, left));
+                self.add_one(&mut reader, length, &mut open)?;
+            }
+        }
+        if reader.is_at_end() { Ok(()) } else { Err(IndexFault::Trees) }
+    }
+
+    /// Reads what is said of one; `open` are those above, and how many of each are still to come.
+    fn add_one(
+        &mut self,
+        reader: &mut Reader<'_>,
+        length: usize,
+        open: &mut Vec<(Vec<u8>, u64)>,
+    ) -> Result<()> {
+        let name = reader.text()?;
+        let path = match open.last() {
+            None if name.is_empty() => Vec::new(),
+            Some((above, _)) if is_plain(name) => [above, name, b"/"].concat(),
+            _ => return Err(IndexFault::Trees),
+        };
+        let (count, below) = (reader.until(b' ')?, number(reader.until(b'\n')?)?);
+        if count != b"-1" {
+            let claim = Claim { count: number(count)?, id: reader.take(length)?.to_vec() };
+            if self.0.insert(path.clone(), claim).is_some() {
+                return Err(IndexFault::Trees);
+            }
+        }
+        open.push((path, below));
+        Ok(())
+    }
+
+    /// Compares with what entries say.
+    fn compare(&mut self, path: &[u8], found: &Claim, is_whole: bool) -> Result<()> {
+        match self.0.remove(path) {
+            Some(said) if !is_whole || said != *found => Err(IndexFault::Trees),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn is_plain(name: &[u8]) -> bool {
+    !name.is_empty() && !name.contains(&b'/')
+}
+
+fn number(digits: &[u8]) -> Result<u64> {
+    let is_one = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let text = str::from_utf8(digits).ok().filter(|_| is_one);
+    text.and_then(|text| text.parse().ok()).ok_or(IndexFault::Trees)
+}
+
+/// Makes the trees of entries in their order, and compares each with what is said of it.
+pub(super) struct Trees {
+    algorithm: Algorithm,
+    claims: Claims,
+    /// The directory of the last entry and those above it.
+    open: Vec<Open>,
+    /// Its path, with a slash at the end.
+    path: Vec<u8>,
+    /// The last entry's name, and its stage.
+    last: Option<(Vec<u8>, u16)>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// How long its path is.
+    length: usize,
+    tree: Vec<u8>,
+    count: u64,
+    /// It has an entry that no tree can have: git says nothing of it then.
+    is_doubtful: bool,
+}
+
+impl Trees {
+    pub(super) fn new(algorithm: Algorithm, claims: Claims) -> Self {
+        let open = vec![Open::default()];
+        Self { algorithm, claims, open, path: Vec::new(), last: None }
+    }
+
+    /// Takes the next entry.
+    pub(super) fn add(&mut self, entry: &Entry, name: &[u8]) -> Result<()> {
+        self.follow(name, entry.stage())?;
+        while !name.starts_with(&self.path) {
+            self.close()?;
+        }
+        let id = entry.named(self.algorithm.length());
+        let mut below = name.get(self.path.len()..).unwrap_or_default();
+        let is_folded = entry.mode & TYPE == FOLDED;
+        if is_folded {
+            let claim = Claim { count: 1, id: id.to_vec() };
+            self.claims.compare(name, &claim, true)?;
+            below = below.strip_suffix(b"/").unwrap_or(below);
+        }
+        while let Some(at) = below.iter().position(|byte| *byte == b'/') {
+            let (directory, rest) = below.split_at(at + 1);
+            self.path.extend_from_slice(directory);
+            self.open.push(Open { length: self.path.len(), ..Open::default() });
+            below = rest;
+        }
+        let mode = if is_folded { DIRECTORY } else { entry.mode };
+        let open = self.open.last_mut().ok_or(IndexFault::Trees)?;
+        open.add((mode, below, id), 1);
+        open.is_doubtful |= entry.stage() != 0 || entry.is_name_only();
+        Ok(())
+    }
+
+    /// Compares the last, and what is above them.
+    pub(super) fn finish(mut self) -> Result<()> {
+        while !self.open.is_empty() {
+            self.close()?;
+        }
+        if self.claims.is_empty() { Ok(()) } else { Err(IndexFault::Trees) }
+    }
+
+    /// git takes entries in any order. A directory that comes twice would be two here.
+    fn follow(&mut self, name: &[u8], stage: u16) -> Result<()> {
+        let next = (name.to_vec(), stage);
+        let is_after = self.last.as_ref().is_none_or(|last| *last < next);
+        self.last = Some(next);
+        if is_after { Ok(()) } else { Err(IndexFault::Trees) }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let closed = self.open.pop().ok_or(IndexFault::Trees)?;
+        let mut hash = git_object::begin(self.algorithm, Kind::Tree, closed.tree.len() as u64);
+        hash.update(&closed.tree);
+        let id = hash.try_finalize().map_err(|_| IndexFault::Trees)?.as_slice().to_vec();
+        let found = Claim { count: closed.count, id };
+        self.claims.compare(&self.path, &found, !closed.is_doubtful)?;
+        if let Some(above) = self.open.last_mut() {
+            let name = self.path.get(above.length..).unwrap_or_default();
+            let name = name.strip_suffix(b"/").unwrap_or(name);
+            above.add((DIRECTORY, name, &found.id), closed.count);
+            above.is_doubtful |= closed.is_doubtful;
+            self.path.truncate(above.length);
+        }
+        Ok(())
+    }
+}
+
+impl Open {
+    fn add(&mut self, (mode, name, id): (u32, &[u8], &[u8]), count: u64) {
+        self.tree.extend_from_slice(format!("{mode:o} ").as_bytes());
+        self.tree.extend_from_slice(name);
+        self.tree.push(0);
+        self.tree.extend_from_slice(id);
+        self.count += count;
+    }
+}
