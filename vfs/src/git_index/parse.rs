@@ -34,7 +34,7 @@ const SKIPPED: u16 = 0x4000;
 /// The most bytes of all names that are skipped: a packed index could unfold to any size.
 const SKIPPED_BYTES: usize = 256 << 20;
 /// The longest path that a kernel call can name.
-const PATH_MAX: usize = 4096;
+pub(super) const PATH_MAX: usize = 4096;
 /// The type bits.
 pub(super) const TYPE: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;

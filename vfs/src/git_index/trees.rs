@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use gix_object::Kind;
 
 use super::IndexFault;
-use super::parse::{Entry, FOLDED, Reader, TYPE};
+use super::parse::{Entry, FOLDED, PATH_MAX, Reader, TYPE};
 use crate::git_object;
 use crate::git_tree::Algorithm;
 
@@ -22,13 +22,23 @@ struct Claim {
     id: Vec<u8>,
 }
 
-/// What is said of each directory that was not changed since, by its path with a slash at the end.
+/// The most bytes of all paths of directories: names of one byte could unfold to any size.
+const PATHS: usize = 256 << 20;
+/// What is counted for each beside its path.
+const EACH: usize = 64;
+
+/// What is said of each directory that was not changed since.
 #[derive(Default)]
-pub(super) struct Claims(HashMap<Vec<u8>, Claim>);
+pub(super) struct Claims {
+    /// By its path, with a slash at the end.
+    said: HashMap<Vec<u8>, Claim>,
+    /// How long they all are together.
+    length: usize,
+}
 
 impl Claims {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.said.is_empty()
     }
 
     /// Reads what an extension says.
@@ -58,10 +68,14 @@ impl Claims {
             Some((above, _)) if is_plain(name) => [above, name, b"/"].concat(),
             _ => return Err(IndexFault::Trees),
         };
+        self.length += path.len() + EACH;
+        if path.len() > PATH_MAX || self.length > PATHS {
+            return Err(IndexFault::TooLarge);
+        }
         let (count, below) = (reader.until(b' ')?, number(reader.until(b'\n')?)?);
         if count != b"-1" {
             let claim = Claim { count: number(count)?, id: reader.take(length)?.to_vec() };
-            if self.0.insert(path.clone(), claim).is_some() {
+            if self.said.insert(path.clone(), claim).is_some() {
                 return Err(IndexFault::Trees);
             }
         }
@@ -71,7 +85,7 @@ impl Claims {
 
     /// Compares with what entries say.
     fn compare(&mut self, path: &[u8], found: &Claim, is_whole: bool) -> Result<()> {
-        match self.0.remove(path) {
+        match self.said.remove(path) {
             Some(said) if !is_whole || said != *found => Err(IndexFault::Trees),
             _ => Ok(()),
         }

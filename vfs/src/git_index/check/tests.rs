@@ -106,6 +106,18 @@ fn trees_are_those_of_the_entries() {
     }
 }
 
+/// A few bytes of an index could say of any number of long paths.
+#[test]
+fn paths_of_directories_are_not_unfolded_without_end() {
+    let chain = |depth: usize, last: &str| format!("\0-1 1\n{}{last}", "a\0-1 1\n".repeat(depth));
+    let fault = |content: String| Claims::default().add(content.as_bytes(), SHA1).err();
+    assert_eq!(fault(chain(2000, "b\0-1 0\n")), None);
+    assert_eq!(fault(chain(3000, "b\0-1 0\n")), Some(IndexFault::TooLarge));
+    let children = |count| format!("c\0-1 {count}\n{}", "d\0-1 0\n".repeat(count));
+    assert_eq!(fault(chain(2000, &children(1000))), None);
+    assert_eq!(fault(chain(2000, &children(100_000))), Some(IndexFault::TooLarge));
+}
+
 #[test]
 fn untracked_files_are_in_the_work_tree() {
     let scratch = repository(&[]);
