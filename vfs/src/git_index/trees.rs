@@ -26,6 +26,10 @@ struct Claim {
 const PATHS: usize = 256 << 20;
 /// What is counted for each beside its path.
 const EACH: usize = 64;
+/// The most bytes of one tree, and of all that is looked at of trees and their paths: names that begin alike take no
+/// space in an index.
+const TREE: usize = 64 << 20;
+const ALL: usize = 4 << 30;
 
 /// What is said of each directory that was not changed since.
 #[derive(Default)]
@@ -112,6 +116,8 @@ pub(super) struct Trees {
     path: Vec<u8>,
     /// The last entry's name, and its stage.
     last: Option<(Vec<u8>, u16)>,
+    /// How much may still be looked at.
+    left: usize,
 }
 
 #[derive(Default)]
@@ -127,7 +133,7 @@ struct Open {
 impl Trees {
     pub(super) fn new(algorithm: Algorithm, claims: Claims) -> Self {
         let open = vec![Open::default()];
-        Self { algorithm, claims, open, path: Vec::new(), last: None }
+        Self { algorithm, claims, open, path: Vec::new(), last: None, left: ALL }
     }
 
     /// Takes the next entry.
@@ -154,7 +160,7 @@ impl Trees {
         let open = self.open.last_mut().ok_or(IndexFault::Trees)?;
         open.add((mode, below, id), 1);
         open.is_doubtful |= entry.stage() != 0 || entry.is_name_only();
-        Ok(())
+        if open.tree.len() > TREE { Err(IndexFault::TooLarge) } else { Ok(()) }
     }
 
     /// Compares the last, and what is above them.
@@ -175,6 +181,8 @@ impl Trees {
 
     fn close(&mut self) -> Result<()> {
         let closed = self.open.pop().ok_or(IndexFault::Trees)?;
+        let length = closed.tree.len() + self.path.len() + EACH;
+        self.left = self.left.checked_sub(length).ok_or(IndexFault::TooLarge)?;
         let mut hash = git_object::begin(self.algorithm, Kind::Tree, closed.tree.len() as u64);
         hash.update(&closed.tree);
         let id = hash.try_finalize().map_err(|_| IndexFault::Trees)?.as_slice().to_vec();

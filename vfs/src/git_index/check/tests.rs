@@ -140,6 +140,46 @@ fn untracked_files_are_in_the_work_tree() {
     }
 }
 
+/// What an index remembers of one directory in another, with a bitmap for each of three things.
+fn remembered(below: [u8; 2], all: u8, bitmaps: [&[u64]; 3], rest: usize) -> Vec<u8> {
+    let mut content = [&[0][..], &[0; 36 + 36 + 4 + 2 * SHA1], &[0, all]].concat();
+    content.extend([0, below[0], 0, 0, below[1], b'd', 0]);
+    for words in bitmaps {
+        content.extend(64_u32.to_be_bytes());
+        content.extend(u32::try_from(words.len()).expect("few").to_be_bytes());
+        content.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        content.extend([0; 4]);
+    }
+    content.resize(content.len() + rest, 0);
+    content
+}
+
+/// git writes where the numbers lead.
+#[test]
+fn numbers_of_untracked_files_fit() {
+    let (none, one): (&[u64], &[u64]) = (&[0], &[1 << 33, 1]);
+    let fault = |below, all, bitmaps, rest| {
+        untracked::check(&remembered(below, all, bitmaps, rest), SHA1).err()
+    };
+    let fits = None;
+    let broken = Some(IndexFault::Damaged);
+    assert_eq!(fault([1, 0], 2, [none; 3], 1), fits);
+    assert_eq!(fault([1, 0], 2, [one, none, one], 36 + SHA1), fits);
+    assert_eq!(fault([1, 0], 2, [one, none, one], 36), broken);
+    for (below, all) in
+        [([1, 0], 1), ([1, 0], 3), ([2, 0], 2), ([1, 1], 2), ([0, 0], 2), ([100, 0], 2)]
+    {
+        assert_ne!(fault(below, all, [none; 3], 99), fits, "{below:?} {all}");
+    }
+    for words in [&[1 << 33, 4][..], &[1 | 1 << 1], &[1_000_000 << 1 | 1 << 33, 1], &[2 << 33, 1]] {
+        for at in 0..3 {
+            let mut bitmaps = [none; 3];
+            bitmaps[at] = words;
+            assert_eq!(fault([1, 0], 2, bitmaps, 99), broken, "{words:?}");
+        }
+    }
+}
+
 /// An entry of version 2, whose name says to be so long.
 fn entry(name: &[u8], length: u16) -> Vec<u8> {
     let mut entry = vec![0; 24];
