@@ -2,12 +2,16 @@
 
 use super::Setting;
 
-/// Reads a configuration; `None` for a text that git would refuse.
+/// The most bytes that the settings of a text have of their sections: each has those of its own.
+const COPIED: usize = 16 << 20;
+
+/// Reads a configuration; `None` for a text that git would refuse, and for one that would take far more memory than it has.
 pub fn parse(text: &[u8]) -> Option<Vec<Setting>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { rest: text };
     let mut settings = Vec::new();
     let mut section: Option<(String, Option<Vec<u8>>)> = None;
+    let mut copied = 0_usize;
     while let Some(byte) = reader.peek() {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => drop(reader.next()),
@@ -15,6 +19,10 @@ pub fn parse(text: &[u8]) -> Option<Vec<Setting>> {
             b'[' => section = Some(reader.header()?),
             byte if byte.is_ascii_alphabetic() => {
                 let (section, subsection) = section.clone()?;
+                copied += section.len() + subsection.as_ref().map_or(0, Vec::len);
+                if copied > COPIED {
+                    return None;
+                }
                 let (key, value) = reader.setting()?;
                 settings.push(Setting { section, subsection, key, value });
             }

@@ -382,3 +382,12 @@ fn what_is_proposed_makes_the_change() {
         assert!(left.iter().all(is_true), "{before:?} {after:?}: {left:?}");
     }
 }
+
+/// A short text could have any number of long names.
+#[test]
+fn names_of_sections_are_not_copied_without_end() {
+    let text =
+        |settings: usize| format!("[s \"{}\"]\n{}", "A".repeat(4096), "a\n".repeat(settings));
+    assert_eq!(parse(text(1000).as_bytes()).map(|all| all.len()), Some(1000));
+    assert_eq!(parse(text(10_000).as_bytes()), None);
+}
