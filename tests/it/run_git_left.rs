@@ -43,6 +43,28 @@ fn linked_work_tree_is_held_as_a_whole() {
     }
 }
 
+/// Who asks for the work tree does not ask for what steers git there.
+#[test]
+fn settings_of_a_linked_work_tree_do_not_come_along() {
+    let world = repository();
+    world.bare("git config extensions.worktreeConfig true").ok();
+    let script = "git worktree add -q wt side
+        git config -f .git/worktrees/wt/config.worktree core.fsmonitor 'touch ~/ran; false'";
+    let uses = |world: &World| {
+        world.bare("git -C wt status >/dev/null 2>&1; true").ok();
+        world.home().join("ran").exists()
+    };
+    let control = repository();
+    control.bare(&format!("git config extensions.worktreeConfig true; {script}")).ok();
+    assert!(uses(&control), "control: harmless without endow, too");
+    world.run(&[], script).ok();
+    let ask = ["apply", "--", ".git/worktrees/wt", "wt/.git"];
+    said(&mut world.endow(ask)).ok();
+    assert_eq!(world.bare("git -C wt status --porcelain").ok(), "");
+    assert!(!uses(&world));
+    assert!(!world.project().join(".git/worktrees/wt/config.worktree").exists());
+}
+
 /// What is above it is the user's by now.
 #[test]
 fn path_that_can_not_be_applied_is_named() {

@@ -83,7 +83,8 @@ impl<'a> MountRules<'a> {
         let is_above = |named: &Path| kind == Kind::Directory && named.starts_with(path);
         let is_it = |named: &Path| path == named || is_above(named);
         let mut named = self.selection.named(self.number);
-        named.any(|named| is_it(named) || path.starts_with(named) && holds(named))
+        let comes = |named: &Path| holds(named) && self.traps.comes_along(named, path);
+        named.any(|named| is_it(named) || path.starts_with(named) && comes(named))
     }
 
     fn reason(&self, path: &Path, kind: Kind) -> Option<Held> {

@@ -82,8 +82,12 @@ impl Judge<'_> {
     fn judge_each(&mut self) {
         for (at, change) in self.changes.iter().enumerate() {
             let own = self.judge_alone(change);
-            let verdict = self.parent(at).and_then(|at| self.inherit(at, change));
-            self.verdicts.push(verdict.unwrap_or(own));
+            let verdict = match (self.parent(at).and_then(|at| self.inherit(at, change)), own) {
+                // Why it is held itself tells more.
+                (Some(Verdict::Held(_)), own @ Verdict::Held(_)) => own,
+                (verdict, own) => verdict.unwrap_or(own),
+            };
+            self.verdicts.push(verdict);
         }
     }
 
