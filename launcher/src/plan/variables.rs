@@ -28,6 +28,10 @@ const SPARED: [&str; 15] = [
     "XDG_RUNTIME_DIR",
 ];
 
+/// How many settings git has of variables, and the names of their parts, which a number follows.
+const COUNT: &str = "GIT_CONFIG_COUNT";
+const SETTINGS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+
 /// The most paths of one value. One with more is taken for one that leads anywhere.
 const PARTS_MAX: usize = 4096;
 
@@ -56,8 +60,18 @@ pub(crate) fn withheld(variables: &Variables, reach: &Reach<'_>, search: &Search
     };
     let names = variables.iter().filter(leads).filter_map(|(name, _)| name.to_str());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
+    let is_set = |count: &&str| variables.iter().any(|(name, _)| name == count);
+    let count = git_count(&names).filter(is_set);
+    names.extend(count.map(str::to_owned));
     names.sort();
     names
+}
+
+/// Returns the name of git's number of settings, where one of them is missing: git would end.
+fn git_count(names: &[String]) -> Option<&'static str> {
+    let is_one = |name: &str| SETTINGS.iter().any(|prefix| name.starts_with(prefix));
+    let is_known = names.iter().any(|name| name == COUNT);
+    (!is_known && names.iter().any(|name| is_one(name))).then_some(COUNT)
 }
 
 /// Returns those of a run.
@@ -221,6 +235,22 @@ mod tests {
         ] {
             check(value, true);
         }
+    }
+
+    #[test]
+    fn settings_of_git_go_with_their_number() {
+        let at = |value: &str| {
+            let number = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.hooksPath")];
+            let pairs = number.into_iter().chain([("GIT_CONFIG_VALUE_0", value)]);
+            let variables: Vec<_> = pairs.map(|(name, it)| (name.into(), it.into())).collect();
+            let paths = Paths::default();
+            let reach = Reach::of(vec![host_path("/w")], &paths);
+            withheld(&variables, &reach, &Search::of(&variables))
+        };
+        assert_eq!(at("/w/hooks"), ["GIT_CONFIG_COUNT", "GIT_CONFIG_VALUE_0"]);
+        assert!(at("/own/hooks").is_empty());
+        // What is not there is not named.
+        assert!(is_withheld("GIT_CONFIG_KEY_0", "includeIf.gitdir:/w/.path"));
     }
 
     #[test]
