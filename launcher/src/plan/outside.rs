@@ -72,6 +72,9 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
+/// With these errors (EACCES, ENAMETOOLONG) programs get nowhere either.
+const NOT_THERE: [i32; 2] = [13, 36];
+
 /// Where commands may have put something.
 #[derive(Debug)]
 pub(crate) struct Reach<'a> {
@@ -98,6 +101,13 @@ impl<'a> Reach<'a> {
             fact.is_some_and(|it| matches!(it.found, Found::Socket(_)) && it.resolved == *within)
         };
         self.file(path).is_some_and(|within| !is_mounted(within))
+    }
+
+    /// Whether a look at a path failed though there may be something: for want of descriptors or memory, say, or in a
+    /// loop of links.
+    pub(super) fn is_unknown(&self, path: &HostPath) -> bool {
+        let found = self.paths.get(path).map(|fact| fact.found);
+        matches!(found, Some(Found::Unreadable(errno)) if !NOT_THERE.contains(&errno))
     }
 
     /// Returns the source by which a command could have written a file, or a link on the way to it.

@@ -108,7 +108,7 @@ fn leads(value: &OsStr, reach: &Reach<'_>, search: &Search) -> bool {
     let Some(text) = value.to_str() else { return value.as_bytes().contains(&b'/') };
     let Some(parts) = parts(text) else { return true };
     let mut paths = parts.into_iter().filter_map(|part| search.by_path(part));
-    paths.any(|path| reach.leads_to(&path))
+    paths.any(|path| reach.leads_to(&path) || reach.is_unknown(&path))
 }
 
 /// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at colons
@@ -186,6 +186,9 @@ mod tests {
             (host_path("/logical/x"), fact("/w/x", None, Found::File(id))),
             (host_path("/through/x"), fact("/own/x", Some("/w/link"), Found::File(id))),
             (host_path("/own/x"), fact("/own/x", None, Found::File(id))),
+            (host_path("/no/descriptor"), unreadable(24)),
+            (host_path("/no/right"), unreadable(13)),
+            (host_path("/no/such-long-name"), unreadable(36)),
         ]);
         let sources = ["/w", "/src", "/run/s", "/a b:c"].map(host_path).to_vec();
         let reach = Reach::of(sources, &paths);
@@ -194,6 +197,10 @@ mod tests {
         let found = withheld(&variables, &reach, &Search::of(&variables));
         assert!(found.iter().all(|it| it == name));
         !found.is_empty()
+    }
+
+    fn unreadable(errno: i32) -> PathFact {
+        fact("/no", None, Found::Unreadable(errno))
     }
 
     #[track_caller]
@@ -232,6 +239,7 @@ mod tests {
             "/a b:c/x",
             "|/w/x",
             "{\"path\":\"/w/x\"}",
+            "/no/descriptor",
         ] {
             check(value, true);
         }
@@ -269,6 +277,8 @@ mod tests {
             "git+ssh://git@h:22/w/x",
             "unix:///run/s",
             "*.c=01;35:di=/",
+            "/no/right",
+            "/no/such-long-name",
         ] {
             check(value, false);
         }
