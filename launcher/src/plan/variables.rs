@@ -55,8 +55,9 @@ pub(crate) fn named(variables: &Variables, search: &Search) -> Vec<HostPath> {
 
 /// Returns the names of those that lead to where commands may have written, sorted.
 pub(crate) fn withheld(variables: &Variables, reach: &Reach<'_>, search: &Search) -> Vec<String> {
+    let whole = whole(reach, search);
     let leads = |(name, value): &&(OsString, OsString)| {
-        !is_spared(name, value) && leads(value, reach, search)
+        !is_spared(name, value) && (leads(value, reach, search) || has_one(value, &whole))
     };
     let names = variables.iter().filter(leads).filter_map(|(name, _)| name.to_str());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
@@ -111,11 +112,38 @@ fn leads(value: &OsStr, reach: &Reach<'_>, search: &Search) -> bool {
     paths.any(|path| reach.leads_to(&path) || reach.is_unknown(&path))
 }
 
-/// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at colons
-/// alone, since names may have spaces, and not at all. `None`: too many.
+/// Returns the places where commands can write whose names have what stands between words, as values may have them:
+/// no cut finds those.
+fn whole(reach: &Reach<'_>, search: &Search) -> Vec<String> {
+    let home = search.by_path("~").filter(|home| home.as_bytes() != b"/");
+    let mut found = Vec::new();
+    for place in reach.places().filter_map(|place| place.as_path().to_str()) {
+        let home = home.as_ref().and_then(|home| home.as_path().to_str());
+        let below = home.and_then(|home| place.strip_prefix(home));
+        let below = below.filter(|below| below.starts_with('/'));
+        let of_home = below.map(|below| HOME.map(|home| format!("{home}{below}")));
+        let named = of_home.into_iter().flatten().chain([place.to_owned()]);
+        found.extend(named.filter(|name| name.contains(is_cut)));
+    }
+    found
+}
+
+/// Whether a value has one of these places somewhere, or what lies there, as it is or with a backslash before a
+/// character.
+fn has_one(value: &OsStr, places: &[String]) -> bool {
+    let Some(text) = value.to_str().filter(|_| !places.is_empty()) else { return false };
+    let plain = text.replace('\\', "");
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(|it| it == '/' || is_cut(it));
+    let has = |text: &str, place: &str| text.split(place).skip(1).any(is_end);
+    places.iter().any(|place| has(text, place) || has(&plain, place))
+}
+
+/// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at quotes
+/// and at colons alone, since names may have spaces, and not at all. `None`: too many.
 fn parts(value: &str) -> Option<Vec<&str>> {
     let mut found: Vec<&str> = words(value, is_cut).collect();
     found.extend(words(value, |char| char == ':'));
+    found.extend(words(value, |char| matches!(char, '\'' | '"')));
     found.extend(path(value));
     (found.len() <= PARTS_MAX).then_some(found)
 }
@@ -180,20 +208,26 @@ mod tests {
 
     /// Whether a variable is withheld where commands write `/w`, `/src` and the socket `/run/s`.
     fn is_withheld(name: &str, value: &str) -> bool {
+        is_withheld_at("/w/home", name, value)
+    }
+
+    fn is_withheld_at(home: &str, name: &str, value: &str) -> bool {
         let id = FileId::from((1, 1, 0));
         let paths = Paths::from_iter([
             (host_path("/run/s"), fact("/run/s", None, Found::Socket(id))),
             (host_path("/logical/x"), fact("/w/x", None, Found::File(id))),
             (host_path("/through/x"), fact("/own/x", Some("/w/link"), Found::File(id))),
             (host_path("/own/x"), fact("/own/x", None, Found::File(id))),
+            (host_path("/own/a link"), fact("/w/x", None, Found::File(id))),
+            (host_path("/as named"), fact("/src", None, Found::Directory(id))),
+            (host_path("/run/a s"), fact("/run/a s", None, Found::Socket(id))),
             (host_path("/no/descriptor"), unreadable(24)),
             (host_path("/no/right"), unreadable(13)),
             (host_path("/no/such-long-name"), unreadable(36)),
         ]);
-        let sources = ["/w", "/src", "/run/s", "/a b:c"].map(host_path).to_vec();
-        let reach = Reach::of(sources, &paths);
-        let home = ("HOME".into(), "/w/home".into());
-        let variables = [home, (name.into(), value.into())];
+        let sources = ["/w", "/src", "/run/s", "/a b:c", "/h/my project", "/run/a s"];
+        let reach = Reach::of(sources.map(host_path).to_vec(), &paths);
+        let variables = [(name.into(), value.into()), ("HOME".into(), home.into())];
         let found = withheld(&variables, &reach, &Search::of(&variables));
         assert!(found.iter().all(|it| it == name));
         !found.is_empty()
@@ -242,6 +276,26 @@ mod tests {
             "/no/descriptor",
         ] {
             check(value, true);
+        }
+    }
+
+    #[test]
+    fn places_with_spaces_in_their_names_are_found() {
+        for value in [
+            "ssh -F '/h/my project/x'",
+            "ssh -F \"/h/my project\"",
+            "ssh -F /h/my\\ project/x",
+            "-x='/as named/y' z",
+            "ssh -F '/own/a link' x",
+            "a=/h/my project,b",
+        ] {
+            check(value, true);
+        }
+        for value in ["'/h/my projects/x'", "'/h/my'", "x '/run/a s' y", "'/h/my' 'project'"] {
+            check(value, false);
+        }
+        for value in ["ssh -F ~/my\\ project/x", "ssh -F \"$HOME/my project/x\""] {
+            assert!(is_withheld_at("/h", "X", value), "{value}");
         }
     }
 
