@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 
-use super::host::{Found, Paths};
+use super::host::{Found, PathFact, Paths};
 
 /// How a program that is started outside is found by its name or path. It starts in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,6 +72,9 @@ fn without_dots(path: &Path) -> PathBuf {
     clean
 }
 
+/// With these errors (EACCES, ENAMETOOLONG) programs get nowhere either.
+const NOT_THERE: [i32; 2] = [13, 36];
+
 /// Where commands may have put something.
 #[derive(Debug)]
 pub(crate) struct Reach<'a> {
@@ -98,6 +101,24 @@ impl<'a> Reach<'a> {
             fact.is_some_and(|it| matches!(it.found, Found::Socket(_)) && it.resolved == *within)
         };
         self.file(path).is_some_and(|within| !is_mounted(within))
+    }
+
+    /// Whether a look at a path failed though there may be something: for want of descriptors or memory, say, or in a
+    /// loop of links.
+    pub(super) fn is_unknown(&self, path: &HostPath) -> bool {
+        let found = self.paths.get(path).map(|fact| fact.found);
+        matches!(found, Some(Found::Unreadable(errno)) if !NOT_THERE.contains(&errno))
+    }
+
+    /// Returns the sources, and by which other names they are known; no socket that is mounted by itself.
+    pub(super) fn places(&self) -> impl Iterator<Item = &HostPath> {
+        let is_source = |fact: &PathFact| self.sources.contains(&fact.resolved);
+        let known = self.paths.iter().filter(move |(_, fact)| is_source(fact));
+        let is_socket = |fact: &PathFact| matches!(fact.found, Found::Socket(_));
+        let sockets: Vec<&HostPath> =
+            known.clone().filter(|(_, it)| is_socket(it)).map(|(_, it)| &it.resolved).collect();
+        let named = known.filter(move |(_, it)| !is_socket(it)).map(|(path, _)| path);
+        self.sources.iter().filter(move |it| !sockets.contains(it)).chain(named)
     }
 
     /// Returns the source by which a command could have written a file, or a link on the way to it.

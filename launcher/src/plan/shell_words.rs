@@ -32,7 +32,7 @@ pub(super) fn programs(line: &str) -> Vec<String> {
 
 /// Returns those of one line.
 fn words(line: &str) -> Vec<String> {
-    let mut reader = Reader { program: true, ..Reader::default() };
+    let mut reader = Reader { program: true, at_start: true, ..Reader::default() };
     let mut chars = line.chars().peekable();
     while let Some(char) = chars.next() {
         reader.read(char, &mut chars);
@@ -69,6 +69,8 @@ struct Reader {
     word: String,
     /// Whether the next word is a program's name.
     program: bool,
+    /// Whether nothing of the next word was read, not even an empty part of it.
+    at_start: bool,
     after: After,
     /// Whether it stands between double quotes.
     quoted: bool,
@@ -77,8 +79,12 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, char: char, rest: &mut Peekable<Chars<'_>>) {
+        let is_start = std::mem::replace(&mut self.at_start, !self.quoted && ends_word(char));
         match char {
+            // The line goes on.
+            '\\' if rest.next_if_eq(&'\n').is_some() => self.at_start = is_start,
             '\\' => self.word.extend(rest.next()),
+            '#' if is_start => self.comment(rest),
             '"' => self.quoted = !self.quoted,
             '$' if rest.next_if_eq(&'(').is_some() => self.open(false),
             '`' => self.backtick(),
@@ -96,6 +102,13 @@ impl Reader {
         }
     }
 
+    /// Passes a comment over. One in backticks ends with them.
+    fn comment(&mut self, rest: &mut Peekable<Chars<'_>>) {
+        let in_backticks = self.outer.iter().any(|outer| outer.backtick);
+        let goes_on = |it: &char| *it != '\n' && !(in_backticks && *it == '`');
+        while rest.next_if(goes_on).is_some() {}
+    }
+
     /// A number before it is a descriptor's.
     fn redirect(&mut self, rest: &mut Peekable<Chars<'_>>) {
         if self.word.chars().all(|it| it.is_ascii_digit()) {
@@ -109,7 +122,7 @@ impl Reader {
     fn open(&mut self, backtick: bool) {
         self.end_word();
         self.outer.push(Outer { backtick, quoted: self.quoted, program: self.program });
-        self.quoted = false;
+        (self.quoted, self.at_start) = (false, true);
         self.begin();
     }
 
@@ -159,6 +172,11 @@ impl Reader {
             BEFORE.contains(&name) || BEFORE.contains(&plain) || after == After::Option || is_time;
         self.found.push(word);
     }
+}
+
+/// Whether a word can't go on with it, and a comment may follow. What stands behind `)` may go on a word.
+fn ends_word(char: char) -> bool {
+    matches!(char, ' ' | '\t' | '\n' | ';' | '|' | '&' | '(' | '<' | '>')
 }
 
 /// Returns the parts of `NAME=value`.
@@ -227,6 +245,27 @@ mod tests {
         check("echo 'a; /w/x'", &["echo"]);
         // A word that is the same again ends.
         assert!(programs("'a b'").len() < 8);
+    }
+
+    #[test]
+    fn lines_go_on_behind_a_backslash() {
+        check("A=1 \\\n  ~/p/tool x", &["~/p/tool"]);
+        check("exec \\\n~/p/tool", &["exec", "~/p/tool"]);
+        check("env \\\n A=1 \\\n ~/p/to\\\nol x", &["env", "~/p/tool"]);
+        check("\"~/p\\\n/tool\" x", &["~/p/tool"]);
+        check("\\\n# it's\n~/p/tool", &["~/p/tool"]);
+    }
+
+    #[test]
+    fn comments_are_passed_over() {
+        check("# the team's \"key\n~/p/tool", &["~/p/tool"]);
+        check("a x # it's\n~/p/tool; b #", &["a", "~/p/tool", "b"]);
+        check("a;#it's\nb $(#it's\nc)", &["a", "b", "c"]);
+        check("a `# it's`; b", &["a", "b"]);
+        check("sh -c '# x\n~/p/tool'", &["sh", "# x\n~/p/tool", "~/p/tool"]);
+        // The control: no comment begins within a word, or in quotes.
+        check("a#x; b '#x; c'; ''#x; d", &["a#x", "b", "#x", "d"]);
+        check("a \"b # c\"; \\ #x; e `f`#x; g", &["a", " #x", "e", "f", "g"]);
     }
 
     #[test]

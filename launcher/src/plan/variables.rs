@@ -28,6 +28,10 @@ const SPARED: [&str; 15] = [
     "XDG_RUNTIME_DIR",
 ];
 
+/// How many settings git has of variables, and the names of their parts, which a number follows.
+const COUNT: &str = "GIT_CONFIG_COUNT";
+const SETTINGS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
+
 /// The most paths of one value. One with more is taken for one that leads anywhere.
 const PARTS_MAX: usize = 4096;
 
@@ -51,13 +55,24 @@ pub(crate) fn named(variables: &Variables, search: &Search) -> Vec<HostPath> {
 
 /// Returns the names of those that lead to where commands may have written, sorted.
 pub(crate) fn withheld(variables: &Variables, reach: &Reach<'_>, search: &Search) -> Vec<String> {
+    let whole = whole(reach, search);
     let leads = |(name, value): &&(OsString, OsString)| {
-        !is_spared(name, value) && leads(value, reach, search)
+        !is_spared(name, value) && (leads(value, reach, search) || has_one(value, &whole))
     };
     let names = variables.iter().filter(leads).filter_map(|(name, _)| name.to_str());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
+    let is_set = |count: &&str| variables.iter().any(|(name, _)| name == count);
+    let count = git_count(&names).filter(is_set);
+    names.extend(count.map(str::to_owned));
     names.sort();
     names
+}
+
+/// Returns the name of git's number of settings, where one of them is missing: git would end.
+fn git_count(names: &[String]) -> Option<&'static str> {
+    let is_one = |name: &str| SETTINGS.iter().any(|prefix| name.starts_with(prefix));
+    let is_known = names.iter().any(|name| name == COUNT);
+    (!is_known && names.iter().any(|name| is_one(name))).then_some(COUNT)
 }
 
 /// Returns those of a run.
@@ -94,14 +109,41 @@ fn leads(value: &OsStr, reach: &Reach<'_>, search: &Search) -> bool {
     let Some(text) = value.to_str() else { return value.as_bytes().contains(&b'/') };
     let Some(parts) = parts(text) else { return true };
     let mut paths = parts.into_iter().filter_map(|part| search.by_path(part));
-    paths.any(|path| reach.leads_to(&path))
+    paths.any(|path| reach.leads_to(&path) || reach.is_unknown(&path))
 }
 
-/// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at colons
-/// alone, since names may have spaces, and not at all. `None`: too many.
+/// Returns the places where commands can write whose names have what stands between words, as values may have them:
+/// no cut finds those.
+fn whole(reach: &Reach<'_>, search: &Search) -> Vec<String> {
+    let home = search.by_path("~").filter(|home| home.as_bytes() != b"/");
+    let mut found = Vec::new();
+    for place in reach.places().filter_map(|place| place.as_path().to_str()) {
+        let home = home.as_ref().and_then(|home| home.as_path().to_str());
+        let below = home.and_then(|home| place.strip_prefix(home));
+        let below = below.filter(|below| below.starts_with('/'));
+        let of_home = below.map(|below| HOME.map(|home| format!("{home}{below}")));
+        let named = of_home.into_iter().flatten().chain([place.to_owned()]);
+        found.extend(named.filter(|name| name.contains(is_cut)));
+    }
+    found
+}
+
+/// Whether a value has one of these places somewhere, or what lies there, as it is or with a backslash before a
+/// character.
+fn has_one(value: &OsStr, places: &[String]) -> bool {
+    let Some(text) = value.to_str().filter(|_| !places.is_empty()) else { return false };
+    let plain = text.replace('\\', "");
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with(|it| it == '/' || is_cut(it));
+    let has = |text: &str, place: &str| text.split(place).skip(1).any(is_end);
+    places.iter().any(|place| has(text, place) || has(&plain, place))
+}
+
+/// Returns the paths in a value, each from the root or the home on: cut at all that may stand between two, at quotes
+/// and at colons alone, since names may have spaces, and not at all. `None`: too many.
 fn parts(value: &str) -> Option<Vec<&str>> {
     let mut found: Vec<&str> = words(value, is_cut).collect();
     found.extend(words(value, |char| char == ':'));
+    found.extend(words(value, |char| matches!(char, '\'' | '"')));
     found.extend(path(value));
     (found.len() <= PARTS_MAX).then_some(found)
 }
@@ -166,20 +208,33 @@ mod tests {
 
     /// Whether a variable is withheld where commands write `/w`, `/src` and the socket `/run/s`.
     fn is_withheld(name: &str, value: &str) -> bool {
+        is_withheld_at("/w/home", name, value)
+    }
+
+    fn is_withheld_at(home: &str, name: &str, value: &str) -> bool {
         let id = FileId::from((1, 1, 0));
         let paths = Paths::from_iter([
             (host_path("/run/s"), fact("/run/s", None, Found::Socket(id))),
             (host_path("/logical/x"), fact("/w/x", None, Found::File(id))),
             (host_path("/through/x"), fact("/own/x", Some("/w/link"), Found::File(id))),
             (host_path("/own/x"), fact("/own/x", None, Found::File(id))),
+            (host_path("/own/a link"), fact("/w/x", None, Found::File(id))),
+            (host_path("/as named"), fact("/src", None, Found::Directory(id))),
+            (host_path("/run/a s"), fact("/run/a s", None, Found::Socket(id))),
+            (host_path("/no/descriptor"), unreadable(24)),
+            (host_path("/no/right"), unreadable(13)),
+            (host_path("/no/such-long-name"), unreadable(36)),
         ]);
-        let sources = ["/w", "/src", "/run/s", "/a b:c"].map(host_path).to_vec();
-        let reach = Reach::of(sources, &paths);
-        let home = ("HOME".into(), "/w/home".into());
-        let variables = [home, (name.into(), value.into())];
+        let sources = ["/w", "/src", "/run/s", "/a b:c", "/h/my project", "/run/a s"];
+        let reach = Reach::of(sources.map(host_path).to_vec(), &paths);
+        let variables = [(name.into(), value.into()), ("HOME".into(), home.into())];
         let found = withheld(&variables, &reach, &Search::of(&variables));
         assert!(found.iter().all(|it| it == name));
         !found.is_empty()
+    }
+
+    fn unreadable(errno: i32) -> PathFact {
+        fact("/no", None, Found::Unreadable(errno))
     }
 
     #[track_caller]
@@ -218,9 +273,46 @@ mod tests {
             "/a b:c/x",
             "|/w/x",
             "{\"path\":\"/w/x\"}",
+            "/no/descriptor",
         ] {
             check(value, true);
         }
+    }
+
+    #[test]
+    fn places_with_spaces_in_their_names_are_found() {
+        for value in [
+            "ssh -F '/h/my project/x'",
+            "ssh -F \"/h/my project\"",
+            "ssh -F /h/my\\ project/x",
+            "-x='/as named/y' z",
+            "ssh -F '/own/a link' x",
+            "a=/h/my project,b",
+        ] {
+            check(value, true);
+        }
+        for value in ["'/h/my projects/x'", "'/h/my'", "x '/run/a s' y", "'/h/my' 'project'"] {
+            check(value, false);
+        }
+        for value in ["ssh -F ~/my\\ project/x", "ssh -F \"$HOME/my project/x\""] {
+            assert!(is_withheld_at("/h", "X", value), "{value}");
+        }
+    }
+
+    #[test]
+    fn settings_of_git_go_with_their_number() {
+        let at = |value: &str| {
+            let number = [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.hooksPath")];
+            let pairs = number.into_iter().chain([("GIT_CONFIG_VALUE_0", value)]);
+            let variables: Vec<_> = pairs.map(|(name, it)| (name.into(), it.into())).collect();
+            let paths = Paths::default();
+            let reach = Reach::of(vec![host_path("/w")], &paths);
+            withheld(&variables, &reach, &Search::of(&variables))
+        };
+        assert_eq!(at("/w/hooks"), ["GIT_CONFIG_COUNT", "GIT_CONFIG_VALUE_0"]);
+        assert!(at("/own/hooks").is_empty());
+        // What is not there is not named.
+        assert!(is_withheld("GIT_CONFIG_KEY_0", "includeIf.gitdir:/w/.path"));
     }
 
     #[test]
@@ -239,6 +331,8 @@ mod tests {
             "git+ssh://git@h:22/w/x",
             "unix:///run/s",
             "*.c=01;35:di=/",
+            "/no/right",
+            "/no/such-long-name",
         ] {
             check(value, false);
         }

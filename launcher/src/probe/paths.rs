@@ -18,6 +18,8 @@ use crate::sys::identity::Identity;
 
 /// The most links on the way to one path, as the kernel has it.
 const LINKS_MAX: usize = 40;
+/// The most directories that are kept open: there may be few descriptors, and any number of paths.
+const OPENED_MAX: usize = 64;
 
 /// Looks at each path that is not known yet.
 pub(super) fn look_at_all(known: &mut Paths, paths: impl IntoIterator<Item = HostPath>) {
@@ -81,6 +83,9 @@ impl Directories {
             Ok(directory) => sys::identity::at_mount(directory, name),
             Err(errno) => Err(*errno),
         };
+        if self.opened.len() == OPENED_MAX {
+            self.opened.clear();
+        }
         self.opened.insert(parent.as_os_str().as_bytes().to_vec(), directory);
         identity
     }
@@ -198,4 +203,23 @@ fn names(path: &Path) -> Vec<PathBuf> {
     let mut names: Vec<PathBuf> = names.collect();
     names.reverse();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_directories_are_kept_open() {
+        let root = tempfile::tempdir().expect("a directory");
+        let root = root.path().canonicalize().expect("a path");
+        let mut directories = Directories::default();
+        for number in 0..3 * OPENED_MAX {
+            let path = root.join(number.to_string()).join("x");
+            std::fs::create_dir_all(&path).expect("a directory");
+            let fact = directories.look_at(&HostPath::new(path).expect("a path"));
+            assert!(matches!(fact.found, Found::Directory(_)), "{fact:?}");
+            assert!(directories.opened.len() <= OPENED_MAX);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -31,6 +32,9 @@ const KEPT: &[&str] = &[
     "WSL_DISTRO_NAME",
     "WSL_INTEROP",
 ];
+/// Those among them that stay whatever they say, as `SPARED` of the launcher has it.
+const SPARED: &[&str] =
+    &["HOME", "USER", "LOGNAME", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"];
 const KEPT_FAMILIES: &[&str] = &["LC_", "XDG_", "GNOME_", "KDE_"];
 /// The most programs that run at once.
 const RUNNING_MAX: usize = 32;
@@ -67,17 +71,35 @@ impl Started {
     fn spawn(&self, program: &Program, arguments: &[&str], input: &str) -> io::Result<Child> {
         let mut command = Command::new(&program.file);
         command.arg0(&program.name).args(&program.arguments).args(arguments);
-        let kept = |(name, value): &(OsString, OsString)| is_kept(name) && !self.is_led(value);
-        command.env_clear().envs(std::env::vars_os().filter(kept));
+        command.env_clear().envs(self.kept(std::env::vars_os()));
         command.env("PATH", self.programs.search_path()).current_dir("/").process_group(0);
         command.stdin(stdin(input)?).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn()
     }
 
-    /// Whether a list of places has one where commands can write: programs are named there, as by `XDG_DATA_DIRS`.
-    fn is_led(&self, places: &OsStr) -> bool {
-        std::env::split_paths(places).any(|place| self.programs.is_in_reach(&place))
+    fn kept(
+        &self,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> impl Iterator<Item = (OsString, OsString)> {
+        variables.filter(|(name, value)| {
+            is_kept(name) && (is_spared(name, value) || !self.is_led(value))
+        })
     }
+
+    /// Whether a list of places has one where commands can write: programs are named there, as by `XDG_DATA_DIRS`.
+    /// The launcher has left such variables out already; a place may have become a link since.
+    fn is_led(&self, places: &OsStr) -> bool {
+        let mut places = std::env::split_paths(places).filter(|place| place.is_absolute());
+        places.any(|place| self.programs.is_in_reach(&place))
+    }
+}
+
+fn is_spared(name: &OsStr, value: &OsStr) -> bool {
+    // `unixexec:` would start a program.
+    let mut addresses = value.as_bytes().split(|byte| *byte == b';');
+    SPARED.iter().any(|spared| *spared == name)
+        || (name == "DBUS_SESSION_BUS_ADDRESS"
+            && addresses.all(|it| it.starts_with(b"unix:") || it.is_empty()))
 }
 
 fn is_kept(name: &OsStr) -> bool {
@@ -94,4 +116,36 @@ fn stdin(input: &str) -> io::Result<Stdio> {
     file.write_all(input.as_bytes())?;
     file.rewind()?;
     Ok(Stdio::from(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, value: &str, expected: bool) {
+        let programs = Programs::new(&[], &["/w".to_owned(), "/usr/share".to_owned()]);
+        let variable = std::iter::once((name.into(), value.into()));
+        assert_eq!(Started::new(programs).kept(variable).count() == 1, expected, "{name}={value}");
+    }
+
+    #[test]
+    fn spared_variables_stay_whatever_they_say() {
+        for name in SPARED {
+            check(name, "/w/x", true);
+        }
+        check("DBUS_SESSION_BUS_ADDRESS", "unix:/w/x", true);
+        check("DBUS_SESSION_BUS_ADDRESS", "unixexec:/w/x", false);
+    }
+
+    #[test]
+    fn variables_that_lead_to_where_commands_write_are_left_out() {
+        check("XDG_DATA_DIRS", "/opt/share:/w/share", false);
+        check("XDG_DATA_DIRS", "/opt/share", true);
+        check("SHELL", "/w/sh", false);
+        check("BROWSER", "/opt/browser", false);
+        // No name is a path: programs start in `/`, where it would be one.
+        let relative = "../".repeat(20) + "usr/share";
+        check("XDG_CURRENT_DESKTOP", &relative, true);
+        check("XDG_CURRENT_DESKTOP", &format!("{relative}:/usr/share"), false);
+    }
 }
