@@ -28,6 +28,7 @@ impl GitTraps<'_> {
         let is_new = || sides.has(path, GITDIR) && !sides.tree_has(path, GITDIR);
         kind == Kind::Directory && is_place && is_new()
     }
+
     /// Whether what is held below a directory comes along where the user asked for that: of a linked work tree only what
     /// leads there and back, as git writes it.
     pub fn comes_along(&self, directory: &Path, path: &Path) -> bool {
