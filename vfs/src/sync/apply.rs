@@ -29,7 +29,7 @@ pub use bench::{remove_stage, stage_name};
 pub(super) use commit::{Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
-pub(super) use finish::{end, finish};
+pub(super) use finish::{end, finish, leave};
 pub(super) use home::Homeless;
 pub use home::SetAside;
 #[cfg(test)]
@@ -208,6 +208,7 @@ fn stage_mount(
         root: Identity::from(&root),
         is_beside: bench.is_beside(),
         root_time: bench.root_time(),
+        is_root_ours: bench.before().is_some_and(|before| plan.root == Some(before)),
         parents: plan.parents.iter().map(|(path, seen)| (path.clone(), *seen)).collect(),
         steps,
     })

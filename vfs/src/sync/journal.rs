@@ -56,6 +56,9 @@ pub(super) struct MountBatch {
     /// The root's time before that directory was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) root_time: Option<Time>,
+    /// Nobody else had changed the root before that directory was made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_root_ours: bool,
     /// The host's directories in which names come and go.
     #[serde(with = "stored::seen")]
     pub(super) parents: Vec<(PathBuf, Seen)>,
@@ -329,6 +332,13 @@ impl Ledger {
 
     pub(super) fn settle_all(&mut self, mount: u32, seen: impl IntoIterator<Item = Seen>) {
         self.settled.extend(seen.into_iter().map(|seen| (mount, seen)));
+    }
+
+    /// Returns whether nothing happened to an inode of a mount since write-back left it.
+    pub(super) fn has_settled(&self, mount: u32, seen: &Seen) -> bool {
+        let mut known = self.settled.iter().rev();
+        let last = known.find(|(of, known)| *of == mount && known.ino == seen.ino);
+        last.is_some_and(|(_, known)| (known.born, known.changed) == (seen.born, seen.changed))
     }
 
     /// Gives up what was put at some paths of mounts: it stays, and is no part of the run any more.

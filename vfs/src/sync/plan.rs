@@ -21,6 +21,8 @@ pub struct SyncPlan {
     pub operations: Vec<Operation>,
     /// The host's directories that operations name things in.
     pub parents: BTreeMap<PathBuf, Seen>,
+    /// The root of the target, where the host did not change it.
+    pub root: Option<Seen>,
     /// Conflicts, those included that the run won.
     pub conflicts: Vec<Resolved>,
     /// What can't be written back.

@@ -83,7 +83,7 @@ fn end_begun(
     }
     let mut set_aside = Vec::new();
     let outcomes = if ledger.last >= batch.serial {
-        end(fs, run, &batch, &mut benches)?;
+        end(fs, run, &mut ledger, (&batch, &mut benches))?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
         let mut outcomes = ending(&mut benches, &batch)?;

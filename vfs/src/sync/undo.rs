@@ -11,7 +11,7 @@ use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
-    Bench, Homeless, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, must_move,
+    Bench, Homeless, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, leave, must_move,
     publish_or_clear,
 };
 use super::collect::{io, is_same_root};
@@ -116,13 +116,16 @@ fn take_back(
     }
     let has_forgotten = ledger.forget(&objects);
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
-        for bench in &mut benches {
-            let time = bench.root_time();
-            bench.leave(fs, time)?;
+        let mut has_noted = false;
+        for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
+            has_noted |= leave(fs, bench, &mut ledger, (part.root_time, part.is_root_ours))?;
         }
         clear(fs, run, mounts, &ledger)?;
         if has_forgotten {
             ledger.store(fs, run.dir)?;
+        } else if has_noted {
+            // Without it, the next write-back takes the stage for a change of the host's, and says so.
+            drop(ledger.store(fs, run.dir));
         }
         return Ok(reports);
     }

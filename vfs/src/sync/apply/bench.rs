@@ -11,7 +11,7 @@ use crate::fs::{At, Errno, Fs, Node, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{self, Ledger, UNDO};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{SyncError, Time};
+use crate::sync::{Seen, SyncError, Time};
 use crate::tree::remove_tree;
 
 /// The work place of one mount's batch.
@@ -23,7 +23,8 @@ pub(in crate::sync) struct Bench<'a> {
     undo: OwnedFd,
     /// The name of the stage at the root of the target.
     beside: Option<OsString>,
-    root_time: Option<Time>,
+    /// The root before that stage was made.
+    before: Option<Seen>,
     top: BorrowedFd<'a>,
     run: BorrowedFd<'a>,
     mount: u32,
@@ -47,13 +48,13 @@ impl<'a> Bench<'a> {
             stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
             undo,
             beside: None,
-            root_time: None,
+            before: None,
             top: mount.root,
             run: run.dir,
             mount: mount.number,
         };
         if let Some(name) = beside {
-            bench.root_time = Some(there.status.modified.into());
+            bench.before = Some(Seen::from(&there));
             let made = bench.make_beside(fs, &name);
             bench.stage = made.map_err(io("make", Path::new(&name)))?;
             bench.beside = Some(name);
@@ -67,6 +68,10 @@ impl<'a> Bench<'a> {
             Err(Errno::ACCESS) if self.root.open_up(Path::new(""))? => beside.open(fs),
             result => result,
         }
+    }
+
+    pub(in crate::sync) fn mount(&self) -> u32 {
+        self.mount
     }
 
     /// Returns the root of the mount.
@@ -86,8 +91,13 @@ impl<'a> Bench<'a> {
         self.beside.is_some()
     }
 
+    /// Returns the root as it was before a stage was made in it.
+    pub(in crate::sync) fn before(&self) -> Option<Seen> {
+        self.before
+    }
+
     pub(in crate::sync) fn root_time(&self) -> Option<Time> {
-        self.root_time
+        self.before.map(|before| before.modified)
     }
 
     /// Moves what is in the stage to a directory at the root of the target that no run takes away; returns its

@@ -1,6 +1,7 @@
 //! Before and after the commits: the journal holds, the ledger holds, nothing else is left.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ pub(in crate::sync) fn finish(
     ledger.write(fs, undo.as_fd())?;
     sync_all(fs, benches)?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(journal::UNDO)))?;
-    end(fs, run, batch, benches).map(|()| set_aside)
+    end(fs, run, ledger, (batch, benches)).map(|()| set_aside)
 }
 
 /// Notes what of the layers is part of what stands in the tree now.
@@ -95,15 +96,40 @@ fn note_merged(ledger: &mut Ledger, batch: &Batch, outcomes: &[Vec<Outcome>]) {
 pub(in crate::sync) fn end(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
-    batch: &Batch,
-    benches: &mut [Bench<'_>],
+    ledger: &mut Ledger,
+    (batch, benches): (&Batch, &mut [Bench<'_>]),
 ) -> Result<(), SyncError> {
+    let mut has_noted = false;
     for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        bench.leave(fs, root_time(part))?;
-        // What was looked at since may have been opened again.
-        bench.root.close().map_err(io("close", Path::new("")))?;
+        has_noted |= leave(fs, bench, ledger, (root_time(part), part.is_root_ours))?;
+    }
+    if has_noted {
+        ledger.forget_earlier();
+        // Without it, the next write-back takes the stage for a change of the host's, and says so.
+        drop(ledger.store(fs, run.dir));
     }
     remove_journal(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))
+}
+
+/// Takes a stage away, and notes what that leaves of a root that nobody else changed: to make and take one is no
+/// change of the host's. Returns whether it was noted.
+pub(in crate::sync) fn leave(
+    fs: &dyn Fs,
+    bench: &mut Bench<'_>,
+    ledger: &mut Ledger,
+    (time, is_ours): (Option<Time>, bool),
+) -> Result<bool, SyncError> {
+    let (is_beside, mount) = (bench.is_beside(), bench.mount());
+    let look = |bench: &Bench<'_>| {
+        fs.node(bench.top(), OsStr::new("")).ok().filter(|_| is_beside).map(|it| Seen::from(&it))
+    };
+    let is_ours = is_ours || look(bench).is_some_and(|seen| ledger.has_settled(mount, &seen));
+    bench.leave(fs, time)?;
+    // What was looked at since may have been opened again.
+    bench.root.close().map_err(io("close", Path::new("")))?;
+    let left = look(bench).filter(|_| is_ours);
+    ledger.settle_all(mount, left);
+    Ok(left.is_some())
 }
 
 /// One sync of each file system that the batch is on.

@@ -15,6 +15,8 @@ pub(super) fn add(plan: &mut SyncPlan, set: &ChangeSet, verdicts: &Verdicts, rul
     let takes = builder.takes();
     let (files, dirs) = builder.amends();
     plan.parents = builder.parents();
+    let root = set.directories.get(Path::new("")).filter(|root| !root.is_changed);
+    plan.root = root.map(|root| root.host);
     plan.operations.extend(places.into_iter().map(Operation::Place));
     plan.operations.extend(takes.into_iter().rev().map(Operation::Take));
     plan.operations.extend(files.into_iter().map(Operation::Amend));

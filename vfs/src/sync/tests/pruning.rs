@@ -96,6 +96,36 @@ fn what_was_removed_in_a_directory_moved_and_back_waits() {
 }
 
 #[test]
+fn what_was_moved_to_the_root_waits_for_any_other_step() {
+    // Neither a stage in the root nor a step beside it looks as if the host had removed the file there.
+    let moved = "mv other/o o; echo more >> o; echo 2 > gen/f; echo 2 > z";
+    check(moved, &["gen/f"], &["A o", "D other/o", "M z"]);
+    check(moved, &["z"], &["M gen/f", "A o", "D other/o"]);
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        world.guest(moved);
+        step(&world, "before an undo", &|path| path.starts_with("gen"));
+        world.undo(&OsFs).expect("undone");
+        world.undo(&OsFs).expect("nothing to undo");
+        step(&world, "after one", &|path| path == Path::new("z"));
+        let report = world.sync(OnConflict::Host);
+        assert!(report.is_complete(), "{place:?}: {report:?}");
+    }
+}
+
+#[test]
+fn what_the_host_removes_from_the_root_between_steps_is_told() {
+    for place in PLACES {
+        let world = World::new(place, TREE);
+        world.guest("echo 2 > gen/f; cp -p z t; echo 2 >> z; mv t t2; echo 3 > other/o");
+        step(&world, "before the host", &|path| path.starts_with("gen"));
+        shell(&world.root(), "rm z");
+        let report = world.sync(OnConflict::Host);
+        assert_eq!(report.conflicts.len(), 1, "{place:?}: {report:?}");
+    }
+}
+
+#[test]
 fn what_was_written_back_of_a_new_directory_shows_through() {
     let new = "mkdir -p n/m; echo a > n/a; echo b > n/b; echo c > n/m/c";
     check(new, &["n/a"], &["A n/b", "A n/m/", "A n/m/c"]);
