@@ -11,6 +11,7 @@ mod fuzz;
 mod kernels;
 mod mutations;
 mod package;
+mod prepare;
 mod provision;
 mod sanitize;
 mod test;
@@ -24,6 +25,7 @@ usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
   provision [kernels]                    fetch other people's work that tests do (network)
+  prepare [kernels]                      the same, and build the tests meanwhile
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
   bench [launch] [memory] [build] [sync] [materialize] [network]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         "test" => test::run(rest),
         "check" => check::run(),
         "provision" => provision::run(rest),
+        "prepare" => prepare::run(rest),
         "tidy" => tidy::run(),
         "bench" => bench::run(rest),
         "kernels" => kernels::run(rest),

@@ -18,7 +18,7 @@ use crate::harness::{Running, World, said, soon};
 const RATE: f64 = 10_000.0;
 
 /// Write-backs at each pace; each is undone, too.
-const ROUNDS: usize = 250;
+const ROUNDS: usize = 120;
 
 /// Swaps two names until its stdin ends, and says how often and in what time.
 const SWAPPER: &str = "import ctypes, os, sys, time

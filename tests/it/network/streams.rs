@@ -64,7 +64,7 @@ fn stream_of_single_bytes_is_not_held_back() {
 
 #[test]
 fn streams_by_the_thousand_one_after_another() {
-    waits(&["quick", "10000"]);
+    waits(&["quick", "3000"]);
 }
 
 /// What a guest doesn't read stays with the server; whatever is between takes a part at most.
