@@ -73,10 +73,11 @@ pub fn is_any(directory: &Path) -> bool {
 }
 
 /// Returns whether a directory is one of git's, or was before somebody took it apart: settings that are there
-/// still say so, which `git init` writes, beside one thing more that it makes.
+/// still say so, which `git init` writes, beside one thing more that it or `git worktree add` makes.
 pub fn was(directory: &Path) -> bool {
-    let has = |part: &&&str| directory.join(part).symlink_metadata().is_ok();
-    is(directory) || (says_so(&directory.join("config")) && PARTS.iter().find(has).is_some())
+    let has = |part: &str| directory.join(part).symlink_metadata().is_ok();
+    let has_part = || PARTS.into_iter().chain([WORKTREES]).any(has);
+    is(directory) || (says_so(&directory.join("config")) && has_part())
 }
 
 /// The same of one that is no work tree: what has a `.git` of its own keeps nothing of git's beside that.
@@ -92,9 +93,12 @@ fn says_so(settings: &Path) -> bool {
     std::fs::read(settings).is_ok_and(|text| git_config::says_repository(&text))
 }
 
+/// Where a repository keeps what belongs to its linked work trees.
+pub const WORKTREES: &str = "worktrees";
+
 /// Where a repository keeps those of its submodules: for its own work tree, and for each that is linked
 /// (`worktrees/NAME/modules`).
-const KEPT: [&str; 2] = ["modules", "worktrees"];
+pub const KEPT: [&str; 2] = ["modules", WORKTREES];
 
 /// Returns the directories of git's that a repository has for its submodules, in any of its work trees, and
 /// these for theirs, below the root, as far as `is_one` takes them for such; no link is followed.
@@ -266,6 +270,24 @@ mod tests {
         ];
         for (path, expected) in parts {
             assert_eq!(part(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn one_that_was_taken_apart_is_known_by_its_settings_and_one_thing_more() {
+        for (left, settings, expected) in [
+            (&["objects"][..], "[core]\n\trepositoryformatversion = 0\n", true),
+            (&[WORKTREES], "[core]\n\trepositoryformatversion = 0\n", true),
+            (&["modules", "info"], "[core]\n\trepositoryformatversion = 0\n", false),
+            (&["HEAD", "objects", "refs"], "", true),
+            (&["HEAD", WORKTREES], "[user]\n\tname = a\n", false),
+        ] {
+            let scratch = crate::testing::Scratch::new();
+            for name in left {
+                std::fs::create_dir(scratch.path().join(name)).expect("a directory");
+            }
+            std::fs::write(scratch.path().join("config"), settings).expect("settings");
+            assert_eq!(was(scratch.path()), expected, "{left:?} {settings:?}");
         }
     }
 

@@ -23,14 +23,14 @@ use super::journal::{Ledger, read, write};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, Time};
 use crate::fs::{Fs, Kind};
+use crate::git_dir::KEPT;
 use crate::git_index;
 
 const VERSION: u32 = 1;
 /// What they said, below the run's directory.
 pub const NOTED: &str = "indexes.json";
 const NOTED_NEW: &str = "indexes.json.new";
-/// Where a repository has those of its submodules and linked work trees, and how many of each are looked at.
-const MORE: [&str; 2] = ["modules", "worktrees"];
+/// How many of a repository's submodules and linked work trees are looked at, of each.
 const MOST: usize = 32;
 
 type Digest = [u8; 32];
@@ -56,7 +56,7 @@ impl OpenIndexes {
         let mut root = Root::new(fs, root, Closed::Stay);
         for git_dir in [Path::new(".git"), Path::new("")] {
             let mut dirs = vec![git_dir.to_owned()];
-            dirs.extend(MORE.iter().flat_map(|name| names_in(fs, &mut root, git_dir.join(name))));
+            dirs.extend(KEPT.iter().flat_map(|name| names_in(fs, &mut root, git_dir.join(name))));
             let opened = dirs.iter().filter_map(|dir| {
                 let path = dir.join("index");
                 // A bare repository has `HEAD` beside it.

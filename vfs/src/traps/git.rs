@@ -13,6 +13,7 @@ use super::Sides;
 use super::objects::ObjectTraps;
 use super::settings::ids;
 use crate::fs::Kind;
+use crate::git_dir::KEPT;
 use crate::git_index;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
@@ -46,8 +47,6 @@ struct Found {
 
 /// What git trusts by what it says, or where some of that is.
 const TRUSTED: [&str; 3] = ["refs", "MERGE_RR", "BISECT_START"];
-/// Where a repository keeps others, and what it knows of its work trees.
-const KEPT: [&str; 2] = ["modules", "worktrees"];
 /// Directories with the addresses of remotes, as old versions of git had them.
 const REMOTES: [&str; 2] = ["remotes", "branches"];
 

@@ -7,9 +7,8 @@ use super::GitTraps;
 use super::git::is;
 use crate::fs::Kind;
 use crate::git_config;
+use crate::git_dir::WORKTREES;
 
-/// Where a repository keeps them.
-const WORKTREES: &str = "worktrees";
 /// What leads to the work tree.
 const GITDIR: &str = "gitdir";
 /// What leads to the repository.

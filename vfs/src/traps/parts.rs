@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Sides;
 use super::sides::is_absent;
 use crate::git_config;
+use crate::git_dir::WORKTREES;
 
 const HEAD: &str = "HEAD";
 const CONFIG: &str = "config";
@@ -21,7 +22,7 @@ impl Sides<'_> {
     pub(super) fn was_git_dir(&self, path: &Path) -> bool {
         let [objects, references] = ["objects", "refs"].map(|name| self.has_kind(path, name, true));
         objects && references
-            || (objects || references || self.has_kind(path, "worktrees", true))
+            || (objects || references || self.has_kind(path, WORKTREES, true))
                 && self.has_kind(path, CONFIG, false)
                 && self.has_settings(path)
     }

@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use super::is_state;
+use crate::git_dir::WORKTREES;
 use crate::sync::{Change, ChangeKind, ChangeSet};
-
-/// Where a repository keeps what it has of them.
-const WORKTREES: &str = "worktrees";
 
 /// Returns whether the run changed nothing else of where a repository stands; what both sides changed is looked for
 /// before.

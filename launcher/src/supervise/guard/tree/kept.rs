@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::git_dir::KEPT;
 
 use super::{HeldName, Queue, Tree};
-
-/// The directories in which repositories keep others.
-const PARTS: [&str; 2] = ["modules", "worktrees"];
 
 /// A name of such a directory.
 struct Kept {
@@ -31,7 +29,7 @@ impl Tree {
         queue: &mut Queue,
         held: &mut dyn FnMut(&HeldName),
     ) {
-        let tops = repositories.iter().flat_map(|it| PARTS.map(|part| it.join(part)));
+        let tops = repositories.iter().flat_map(|it| KEPT.map(|part| it.join(part)));
         let new: Vec<PathBuf> = tops.flat_map(|top| self.new_kept(&top, repositories)).collect();
         for path in new {
             self.check((&path, None), protect, queue, held);
