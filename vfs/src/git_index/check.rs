@@ -14,7 +14,8 @@ use super::parse::{Entry, Extension, FOLDED, Head, LONG, Reader, SHA1, SHA256, T
 use super::trees::{Claims, Trees};
 use super::untracked;
 use super::window::Bytes;
-use super::{IndexFault, IndexWarning};
+use super::{IndexFault, IndexWarning, Stored};
+use crate::git_object::Work;
 use crate::git_tree::Algorithm;
 
 type Result<T> = std::result::Result<T, IndexFault>;
@@ -26,18 +27,30 @@ const LARGEST: usize = 128 << 20;
 /// What an index begins with.
 const SIGNATURE: &[u8; 4] = b"DIRC";
 
+/// What counts beside an index.
+pub struct Beside<'b> {
+    /// How much may still be looked at.
+    pub work: &'b Work,
+    /// The trees of its repository.
+    pub stored: &'b Stored<'b>,
+}
+
 /// Looks at each path of the index in an open file, whose repository has such ids; of a split one, at those in this file. What git takes for none is
 /// fine: it says so, and reads nothing.
 ///
 /// # Errors
 /// [`IndexFault::Path`] of a path that is none of a file in a work tree; others where git may read another path than is seen.
-pub fn check(file: &OwnedFd, algorithm: Algorithm) -> std::result::Result<(), IndexWarning> {
+pub fn check(
+    file: &OwnedFd,
+    algorithm: Algorithm,
+    beside: &Beside<'_>,
+) -> std::result::Result<(), IndexWarning> {
     let path = Path::new("index");
     let begins = IndexFile::up_to(u64::MAX, path, file)?;
     if first(&begins, 0).map_err(unusable(path))? != Some(*SIGNATURE) {
         return Ok(());
     }
-    check_bytes(&IndexFile::up_to(MOST, path, file)?, algorithm).map_err(unusable(path))
+    check_bytes(&IndexFile::up_to(MOST, path, file)?, algorithm, beside).map_err(unusable(path))
 }
 
 fn first(bytes: &dyn Bytes, place: u64) -> Result<Option<[u8; 4]>> {
@@ -46,7 +59,12 @@ fn first(bytes: &dyn Bytes, place: u64) -> Result<Option<[u8; 4]>> {
     Ok((length == four.len()).then_some(four))
 }
 
-pub(super) fn check_bytes(bytes: &dyn Bytes, algorithm: Algorithm) -> Result<()> {
+pub(super) fn check_bytes(
+    bytes: &dyn Bytes,
+    algorithm: Algorithm,
+    beside: &Beside<'_>,
+) -> Result<()> {
+    beside.work.take(bytes.length()).ok_or(IndexFault::TooLarge)?;
     let id = if algorithm == Algorithm::Sha1 { SHA1 } else { SHA256 };
     let mut head = Head::read(bytes)?;
     let mut starts = Vec::new();
@@ -72,7 +90,12 @@ pub(super) fn check_bytes(bytes: &dyn Bytes, algorithm: Algorithm) -> Result<()>
     if !is_complete && !is_split {
         return Err(IndexFault::Damaged);
     }
-    if claims.is_empty() { Ok(()) } else { check_trees(bytes, (algorithm, is_split), claims) }
+    match (claims.is_empty(), is_split) {
+        (true, _) => Ok(()),
+        // Most entries are in another file: what is said of them can't be compared.
+        (false, true) => Err(IndexFault::Trees),
+        (false, false) => check_trees(bytes, Trees::new(algorithm, claims, beside), beside),
+    }
 }
 
 /// Returns all that an extension says.
@@ -89,17 +112,10 @@ fn whole(bytes: &dyn Bytes, extension: &Extension<'_>) -> Result<Vec<u8>> {
     if read == length { Ok(content) } else { Err(IndexFault::Damaged) }
 }
 
-/// Of a split index most entries are in another file: what is said of them can't be compared.
-fn check_trees(
-    bytes: &dyn Bytes,
-    (algorithm, is_split): (Algorithm, bool),
-    claims: Claims,
-) -> Result<()> {
-    if is_split {
-        return Err(IndexFault::Trees);
-    }
-    let mut trees = Trees::new(algorithm, claims);
-    Head::read(bytes)?.entries(algorithm.length(), &mut |entry, name| trees.add(entry, name))?;
+fn check_trees(bytes: &dyn Bytes, mut trees: Trees<'_>, beside: &Beside<'_>) -> Result<()> {
+    beside.work.take(bytes.length()).ok_or(IndexFault::TooLarge)?;
+    let id = trees.length_of_ids();
+    Head::read(bytes)?.entries(id, &mut |entry, name| trees.add(entry, name))?;
     trees.finish()
 }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 mod blobs;
 mod check;
 mod find;
+mod older;
 mod parse;
 mod stamp;
 mod tracked;
@@ -21,8 +22,9 @@ mod warning;
 mod window;
 
 pub use blobs::{Blob, blobs};
-pub use check::check;
+pub use check::{Beside, check};
 pub use find::load;
+pub use older::Stored;
 pub use stamp::Stamp;
 pub use tracked::Tracked;
 pub use warning::{IndexFault, IndexWarning};

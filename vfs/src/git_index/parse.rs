@@ -37,7 +37,7 @@ const SKIPPED_BYTES: usize = 256 << 20;
 pub(super) const PATH_MAX: usize = 4096;
 /// The type bits.
 pub(super) const TYPE: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
+pub(super) const REGULAR: u32 = 0o100_000;
 /// The type bits of a directory that a sparse index folded up.
 pub(super) const FOLDED: u32 = 0o040_000;
 

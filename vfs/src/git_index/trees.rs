@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use gix_object::Kind;
 
-use super::IndexFault;
+use super::check::is_plain as is_plain_name;
+use super::older::{is_equal, is_without_files};
 use super::parse::{Entry, FOLDED, PATH_MAX, Reader, TYPE};
+use super::{Beside, IndexFault};
 use crate::git_object;
-use crate::git_tree::Algorithm;
+use crate::git_tree::{Algorithm, Id};
 
 type Result<T> = std::result::Result<T, IndexFault>;
 
@@ -87,12 +89,23 @@ impl Claims {
         Ok(())
     }
 
-    /// Compares with what entries say.
-    fn compare(&mut self, path: &[u8], found: &Claim, is_whole: bool) -> Result<()> {
+    /// Compares with what a single entry says.
+    fn compare(&mut self, path: &[u8], found: &Claim) -> Result<()> {
         match self.said.remove(path) {
-            Some(said) if !is_whole || said != *found => Err(IndexFault::Trees),
+            Some(said) if said != *found => Err(IndexFault::Trees),
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether what is left is said of directories in which there is nothing.
+    fn are_without_files(&self, beside: &Beside<'_>) -> bool {
+        let is_one = |(path, claim): (&Vec<u8>, &Claim)| {
+            let path = path.strip_suffix(b"/").unwrap_or(path);
+            let id = Id::from_bytes(&claim.id).filter(|_| claim.count == 0);
+            path.split(|byte| *byte == b'/').all(is_plain_name)
+                && id.is_some_and(|id| is_without_files(id, beside.stored))
+        };
+        self.said.iter().all(is_one)
     }
 }
 
@@ -107,7 +120,8 @@ fn number(digits: &[u8]) -> Result<u64> {
 }
 
 /// Makes the trees of entries in their order, and compares each with what is said of it.
-pub(super) struct Trees {
+pub(super) struct Trees<'b> {
+    beside: &'b Beside<'b>,
     algorithm: Algorithm,
     claims: Claims,
     /// The directory of the last entry and those above it.
@@ -130,10 +144,14 @@ struct Open {
     is_doubtful: bool,
 }
 
-impl Trees {
-    pub(super) fn new(algorithm: Algorithm, claims: Claims) -> Self {
+impl<'b> Trees<'b> {
+    pub(super) fn new(algorithm: Algorithm, claims: Claims, beside: &'b Beside<'b>) -> Self {
         let open = vec![Open::default()];
-        Self { algorithm, claims, open, path: Vec::new(), last: None, left: ALL }
+        Self { beside, algorithm, claims, open, path: Vec::new(), last: None, left: ALL }
+    }
+
+    pub(super) fn length_of_ids(&self) -> usize {
+        self.algorithm.length()
     }
 
     /// Takes the next entry.
@@ -147,7 +165,7 @@ impl Trees {
         let is_folded = entry.mode & TYPE == FOLDED;
         if is_folded {
             let claim = Claim { count: 1, id: id.to_vec() };
-            self.claims.compare(name, &claim, true)?;
+            self.claims.compare(name, &claim)?;
             below = below.strip_suffix(b"/").unwrap_or(below);
         }
         while let Some(at) = below.iter().position(|byte| *byte == b'/') {
@@ -168,7 +186,7 @@ impl Trees {
         while !self.open.is_empty() {
             self.close()?;
         }
-        if self.claims.is_empty() { Ok(()) } else { Err(IndexFault::Trees) }
+        if self.claims.are_without_files(self.beside) { Ok(()) } else { Err(IndexFault::Trees) }
     }
 
     /// git takes entries in any order. A directory that comes twice would be two here.
@@ -183,19 +201,28 @@ impl Trees {
         let closed = self.open.pop().ok_or(IndexFault::Trees)?;
         let length = closed.tree.len() + self.path.len() + EACH;
         self.left = self.left.checked_sub(length).ok_or(IndexFault::TooLarge)?;
+        self.beside.work.take(length as u64).ok_or(IndexFault::TooLarge)?;
         let mut hash = git_object::begin(self.algorithm, Kind::Tree, closed.tree.len() as u64);
         hash.update(&closed.tree);
         let id = hash.try_finalize().map_err(|_| IndexFault::Trees)?.as_slice().to_vec();
-        let found = Claim { count: closed.count, id };
-        self.claims.compare(&self.path, &found, !closed.is_doubtful)?;
+        let found = self.settle(&closed, id)?;
         if let Some(above) = self.open.last_mut() {
             let name = self.path.get(above.length..).unwrap_or_default();
             let name = name.strip_suffix(b"/").unwrap_or(name);
-            above.add((DIRECTORY, name, &found.id), closed.count);
+            above.add((DIRECTORY, name, &found), closed.count);
             above.is_doubtful |= closed.is_doubtful;
             self.path.truncate(above.length);
         }
         Ok(())
+    }
+
+    /// Returns which tree git takes for that of a directory: the one that is said, where it has the same entries.
+    fn settle(&mut self, closed: &Open, id: Vec<u8>) -> Result<Vec<u8>> {
+        let Some(said) = self.claims.said.remove(&self.path) else { return Ok(id) };
+        let is_it = said.count == closed.count
+            && !closed.is_doubtful
+            && (said.id == id || is_equal(&closed.tree, &said.id, self.beside.stored));
+        if is_it { Ok(said.id) } else { Err(IndexFault::Trees) }
     }
 }
 

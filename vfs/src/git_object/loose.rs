@@ -33,7 +33,7 @@ pub(super) fn check(file: &OwnedFd, id: &Id, work: &Work) -> Option<()> {
 }
 
 /// Returns how many bytes there are with the header, which says it.
-fn size(begin: &[u8]) -> Option<u64> {
+pub(super) fn size(begin: &[u8]) -> Option<u64> {
     let length = begin.iter().take(HEADER).position(|byte| *byte == 0)?;
     let (kind, size) = std::str::from_utf8(begin.get(..length)?).ok()?.split_once(' ')?;
     Kind::from_bytes(kind.as_bytes()).ok()?;

@@ -8,6 +8,8 @@ mod delta;
 mod inflate;
 mod loose;
 mod pack;
+mod packed;
+mod stored;
 mod walk;
 
 #[cfg(test)]
@@ -21,6 +23,8 @@ use gix_object::Kind;
 
 use crate::git_tree::{Algorithm, Id};
 
+pub(crate) use stored::{loose_tree, packed_tree};
+
 /// How many bytes of content are looked at in one go, of all objects together.
 const WORK: u64 = 128 << 30;
 /// How much is read and hashed at once.
@@ -28,19 +32,34 @@ const CHUNK: usize = 64 << 10;
 
 /// What may still be looked at: a small pack can hold any number of bytes.
 #[derive(Debug)]
-pub struct Work(Cell<u64>);
+pub struct Work {
+    left: Cell<u64>,
+    is_spent: Cell<bool>,
+}
 
 impl Default for Work {
     fn default() -> Self {
-        Self(Cell::new(WORK))
+        Self::of(WORK)
     }
 }
 
 impl Work {
+    /// Begins with so many bytes.
+    pub(crate) fn of(bytes: u64) -> Self {
+        Self { left: Cell::new(bytes), is_spent: Cell::new(false) }
+    }
+
     /// Takes so many bytes of it; `None` when there are no more.
-    fn take(&self, bytes: u64) -> Option<()> {
-        self.0.set(self.0.get().checked_sub(bytes)?);
-        Some(())
+    pub(crate) fn take(&self, bytes: u64) -> Option<()> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.unwrap_or(self.left.get()));
+        self.is_spent.set(self.is_spent.get() || left.is_none());
+        left.map(drop)
+    }
+
+    /// Returns whether more was asked for than was left.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.get()
     }
 }
 

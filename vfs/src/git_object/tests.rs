@@ -66,7 +66,7 @@ fn no_more_is_looked_at_than_there_is_time_for() {
     let scratch = Scratch::new();
     let path = scratch.path().join("object");
     std::fs::write(&path, deflated(b"blob 6\0hello\n")).expect("written");
-    let work = Work(13.into());
+    let work = Work::of(13);
     assert!(is_loose(&opened(&path), &id(b"hello\n"), &work));
     assert!(!is_loose(&opened(&path), &id(b"hello\n"), &work));
 }

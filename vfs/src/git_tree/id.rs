@@ -56,7 +56,7 @@ pub struct BadId;
 
 impl Id {
     /// Returns whether this is the tree without entries, which git knows without a repository.
-    pub(super) fn is_of_empty_tree(&self) -> bool {
+    pub(crate) fn is_of_empty_tree(&self) -> bool {
         self.object() == ObjectId::empty_tree(self.algorithm.kind())
     }
 

@@ -5,7 +5,7 @@
 //!
 //! It is a help, and not synced: where it is missing, torn or of before, an undo compares less.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -48,15 +48,16 @@ struct Index {
 }
 
 impl OfMount {
-    /// Takes over what was noted of an index before, where nothing newer is.
-    fn keep(&mut self, index: Index, seen: Seen) {
-        if self.indexes.iter().any(|noted| noted.path == index.path) {
-            return;
+    /// Takes over what was noted of indexes before, where nothing newer is.
+    fn keep(&mut self, earlier: Vec<(Index, Seen)>) {
+        let noted: HashSet<&PathBuf> = self.indexes.iter().map(|index| &index.path).collect();
+        let files: HashSet<&PathBuf> = self.files.iter().map(|(path, _)| path).collect();
+        let kept = earlier.into_iter().filter(|(index, _)| !noted.contains(&index.path));
+        let kept: Vec<_> = kept.map(|(it, seen)| (files.contains(&it.path), it, seen)).collect();
+        for (has_file, index, seen) in kept {
+            self.files.extend((!has_file).then(|| (index.path.clone(), seen)));
+            self.indexes.push(index);
         }
-        if self.files.iter().all(|(path, _)| *path != index.path) {
-            self.files.push((index.path.clone(), seen));
-        }
-        self.indexes.push(index);
     }
 }
 
@@ -153,9 +154,7 @@ pub fn note_alone(
         });
         let indexes = indexes.collect();
         let mut noted = OfMount { mount: of_mount.mount, files, indexes };
-        for (index, seen) in earlier.still_known(&ledger, of_mount.mount) {
-            noted.keep(index, seen);
-        }
+        noted.keep(earlier.still_known(&ledger, of_mount.mount));
         noted
     });
     Alone { version: VERSION, mounts: mounts.collect() }.store(fs, run)

@@ -1,7 +1,8 @@
 //! What a run changed: the values that collecting gives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -290,4 +291,30 @@ pub struct ChangeSet {
     pub directories: BTreeMap<PathBuf, Directory>,
     /// Where git directories are.
     pub(super) git_dirs: GitDirs,
+}
+
+impl ChangeSet {
+    /// Returns where the changes at a path and below it are: all beside each other.
+    pub(super) fn places(&self, path: &Path) -> Range<usize> {
+        let start = self.changes.partition_point(|change| *change.path < *path);
+        let from = self.changes.get(start..).unwrap_or_default();
+        start..start + from.partition_point(|change| change.path.starts_with(path))
+    }
+
+    /// Returns the changes at a path and below it.
+    pub(super) fn below(&self, path: &Path) -> &[Change] {
+        self.changes.get(self.places(path)).unwrap_or_default()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn below_mut(&mut self, path: &Path) -> &mut [Change] {
+        let places = self.places(path);
+        self.changes.get_mut(places).unwrap_or_default()
+    }
+
+    /// Leaves the changes at some places out.
+    pub(super) fn leave_out(&mut self, places: &HashSet<usize>) {
+        let mut at = 0..;
+        self.changes.retain(|_| at.next().is_none_or(|at| !places.contains(&at)));
+    }
 }

@@ -6,7 +6,7 @@ mod kept;
 mod linked;
 mod refreshed;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -55,26 +55,42 @@ pub fn unite(
     set.git_dirs = GitDirs::below(fs, source.root)?;
     kept::keep(fs, source, set)?;
     derived::leave_out(fs, source, set)?;
+    let mut left_out = HashSet::new();
     for path in git_dirs(fs, source, set)? {
-        if kept::is_removed(set, &path) {
-            kept::keep_whole(set, &path);
-            continue;
+        moved.extend(unite_one(fs, source, set, (path.clone(), &mut left_out))?);
+        // All others are beside each other, and below this one.
+        if path.as_os_str().is_empty() {
+            set.leave_out(&std::mem::take(&mut left_out));
         }
-        set.changes.retain(|change| !is_passed_over(change, &path));
-        keep_objects(set, &path);
-        if !set.changes.iter().any(|change| is_state(change, &path)) {
-            continue;
-        }
-        if !is_moved(fs, source, set, &path)? {
-            continue;
-        }
-        let references = references(fs, source, set, &path)?;
-        for change in set.changes.iter_mut().filter(|change| is_state(change, &path)) {
-            change.conflict.get_or_insert(Conflict::Changed);
-        }
-        moved.push(Moved { path, references });
     }
+    set.leave_out(&left_out);
     Ok(moved)
+}
+
+/// Makes the changes of one git directory a unit; returns it where both sides moved it.
+fn unite_one(
+    fs: &dyn Fs,
+    source: &Source<'_>,
+    set: &mut ChangeSet,
+    (path, left_out): (PathBuf, &mut HashSet<usize>),
+) -> Result<Option<Moved>, SyncError> {
+    if kept::is_removed(set, &path) {
+        kept::keep_whole(set, &path, left_out);
+        return Ok(None);
+    }
+    let passed =
+        |place: &usize| set.changes.get(*place).is_some_and(|it| is_passed_over(it, &path));
+    left_out.extend(set.places(&path).filter(passed));
+    keep_objects(set, &path);
+    let is_any = set.below(&path).iter().any(|change| is_state(change, &path));
+    if !is_any || !is_moved(fs, source, set, &path)? {
+        return Ok(None);
+    }
+    let references = references(fs, source, set, &path)?;
+    for change in set.below_mut(&path).iter_mut().filter(|change| is_state(change, &path)) {
+        change.conflict.get_or_insert(Conflict::Changed);
+    }
+    Ok(Some(Moved { path, references }))
 }
 
 /// Which git directory a path of a mount lies in.
@@ -218,7 +234,7 @@ fn is_passed_over(change: &Change, git_dir: &Path) -> bool {
 /// Takes back the conflict of loose objects whose directory, or whose file, a collection of
 /// garbage on the host took away: they are written again.
 fn keep_objects(set: &mut ChangeSet, git_dir: &Path) {
-    for change in set.changes.iter_mut().filter(|change| is_vanished(change)) {
+    for change in set.below_mut(git_dir).iter_mut().filter(|change| is_vanished(change)) {
         let below = change.path.strip_prefix(git_dir);
         if below.is_ok_and(|below| git_dir::part(below) == Part::Object) {
             change.conflict = None;
@@ -244,7 +260,7 @@ fn is_moved(
     git_dir: &Path,
 ) -> Result<bool, SyncError> {
     let is_same_index = refreshed::forgive(fs, source, set, git_dir);
-    let mut of_run = set.changes.iter().filter(|change| is_state(change, git_dir));
+    let mut of_run = set.below(git_dir).iter().filter(|change| is_state(change, git_dir));
     if of_run.any(|change| change.conflict.is_some()) {
         return Ok(true);
     }
@@ -275,14 +291,14 @@ fn references(
 ) -> Result<BTreeMap<String, String>, SyncError> {
     let mut found = BTreeMap::new();
     let packed = git_dir.join("packed-refs");
-    if set.changes.iter().any(|change| change.path == packed && change.upper.is_some()) {
+    if set.below(&packed).iter().any(|it| it.path == packed && it.upper.is_some()) {
         let known = text(fs, source.root, &packed)?;
         let known: BTreeSet<_> = git_dir::packed_refs(&known).collect();
         let ours = text(fs, source.upper, &packed).unwrap_or_default();
         let new = git_dir::packed_refs(&ours).filter(|line| !known.contains(line));
         found.extend(new.filter_map(|(name, object)| reference(name, object)));
     }
-    for change in set.changes.iter().filter(|change| is_state(change, git_dir)) {
+    for change in set.below(git_dir).iter().filter(|change| is_state(change, git_dir)) {
         let Ok(below) = change.path.strip_prefix(git_dir) else { continue };
         let names_object = below.starts_with("refs") || below == Path::new("HEAD");
         let is_short = |upper: Seen| upper.kind == Kind::File && upper.size <= REFERENCE_MAX;

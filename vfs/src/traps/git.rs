@@ -10,19 +10,13 @@ use std::path::{Path, PathBuf};
 use endow_policy::is_name;
 
 use super::Sides;
+use super::indexes::Indexes;
 use super::objects::ObjectTraps;
-use super::settings::ids;
 use crate::fs::Kind;
 use crate::git_dir::KEPT;
-use crate::git_index;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
-/// Where it has what is checked out; the other file of a split one is called `sharedindex.ID`.
-const INDEX: &str = "index";
-const SHARED: &[u8] = b"sharedindex.";
-/// Why an index is held.
-pub const UNSOUND: &str = "an index by which git would write elsewhere, or that can't be checked";
 /// Without it no directory is a repository.
 const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
@@ -32,6 +26,7 @@ const RUN: [&str; 5] = ["hooks", "gitweb", "rebase-apply", "rebase-merge", "sequ
 pub struct GitTraps<'a> {
     sides: Sides<'a>,
     objects: ObjectTraps<'a>,
+    indexes: Indexes,
     /// Directories that were asked for: whether they are git's.
     known: RefCell<HashMap<PathBuf, Found>>,
 }
@@ -53,7 +48,12 @@ const REMOTES: [&str; 2] = ["remotes", "branches"];
 impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
-        Self { sides, objects: ObjectTraps::new(sides), known: RefCell::default() }
+        let (objects, indexes) = (ObjectTraps::new(sides), Indexes::default());
+        Self { sides, objects, indexes, known: RefCell::default() }
+    }
+
+    pub(super) fn indexes(&self) -> &Indexes {
+        &self.indexes
     }
 
     pub(super) fn sides(&self) -> Sides<'a> {
@@ -85,8 +85,8 @@ impl<'a> GitTraps<'a> {
         if self.is_remote(path) {
             return Some("what names a remote of a repository");
         }
-        if kind == Kind::File && self.is_unsound_index(path, &|| false) {
-            return Some(UNSOUND);
+        if let Some(why) = (kind == Kind::File).then(|| self.index(path)).flatten() {
+            return Some(why);
         }
         if let Some(why) = self.unsound_state(path).filter(|_| kind == Kind::File) {
             return Some(why);
@@ -103,18 +103,6 @@ impl<'a> GitTraps<'a> {
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
         homes.any(|home| self.may_become(home)).then_some("what a repository runs")
-    }
-
-    /// Returns whether a file is an index by which git may write or look elsewhere, or commit something else, or one that
-    /// can't be looked through. What one that is old says of trees is the user's.
-    pub fn is_unsound_index(&self, path: &Path, is_old: &dyn Fn() -> bool) -> bool {
-        let (Some(above), true) = (path.parent(), path.file_name().is_some_and(is_index)) else {
-            return false;
-        };
-        let Ok(file) = self.sides.open_file(path) else { return self.is_of_git(above) };
-        let Some(ids) = ids(&self.sides, above) else { return true };
-        let fault = git_index::check(&file, ids).err();
-        fault.is_some_and(|fault| !fault.is_of_trees() || !is_old())
     }
 
     /// Whether a directory is one of git's by its own name or by what it has.
@@ -185,11 +173,6 @@ impl<'a> GitTraps<'a> {
         self.known.borrow_mut().insert(path.to_owned(), found);
         found
     }
-}
-
-fn is_index(name: &OsStr) -> bool {
-    let begins = name.as_bytes().get(..SHARED.len());
-    is(name, INDEX) || begins.is_some_and(|it| it.eq_ignore_ascii_case(SHARED))
 }
 
 fn is_steering(name: &OsStr) -> bool {

@@ -1,6 +1,7 @@
 //! What a command may leave that a program outside would follow or run, where no pattern names it.
 
 mod git;
+mod indexes;
 mod link;
 mod linked;
 mod objects;
@@ -9,7 +10,9 @@ mod parts;
 mod settings;
 mod sides;
 mod state;
+mod trees;
 
-pub use git::{GitTraps, UNSOUND};
+pub use git::GitTraps;
+pub use indexes::IndexWork;
 pub use link::LinkTraps;
 pub use sides::{NewNames, Sides};

@@ -103,7 +103,7 @@ impl<'a> ObjectTraps<'a> {
         let digits = path.file_stem()?.to_str()?.strip_prefix("pack-")?;
         let open = |ending: &str| self.sides.open_file(&path.with_extension(ending)).ok();
         let (data, index) = (open("pack")?, open("idx")?);
-        let algorithm = ids(&self.sides, objects.parent()?)?;
+        let algorithm = ids(&self.sides, objects.parent()?, &self.work)?;
         Some(git_object::is_pack((&data, &index), (digits, algorithm), &self.work))
     }
 }

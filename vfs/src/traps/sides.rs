@@ -1,6 +1,6 @@
 //! A tree, and the layer above it where it has one, or names that are to be put into it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -107,6 +107,22 @@ impl<'a> Sides<'a> {
         };
         let files = entries.into_iter().filter(|entry| entry.kind != Some(Kind::Directory));
         Ok(files.map(|entry| entry.name).collect())
+    }
+
+    /// Returns the names that either side has in a directory, each once; some may be of what was taken away.
+    pub(super) fn names(&self, path: &Path) -> Result<Vec<OsString>> {
+        let mut names = BTreeSet::new();
+        for side in self.each() {
+            let listed = self.look_in(side, path, &|dir| {
+                let dir = self.fs.open_below(dir, Path::new("."), Open::List)?;
+                self.fs.list(dir.as_fd(), usize::MAX)
+            });
+            match listed {
+                Err(errno) if errno == Errno::LOOP || is_absent(errno) => {}
+                listed => names.extend(listed?.into_iter().map(|entry| entry.name)),
+            }
+        }
+        Ok(names.into_iter().collect())
     }
 
     /// Whether something new is where the tree has a file or a link.

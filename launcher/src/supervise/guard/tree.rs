@@ -21,6 +21,7 @@ use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::git_config::Setting;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
 use endow_vfs::names::is_looked_into;
+use endow_vfs::traps::IndexWork;
 use endow_vfs::{git_config, git_dir};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -67,6 +68,8 @@ pub(super) struct Tree {
     /// Where the mount stands on the host, whose git follows what stands in it.
     source: PathBuf,
     left: Left,
+    /// How much of indexes may still be looked at.
+    indexes: IndexWork,
     /// Where the mount stands, as links name it: in the view and on the host.
     roots: Vec<PathBuf>,
     /// When the run began.
@@ -183,6 +186,7 @@ impl Tree {
             found: None,
             source: guard.source.as_path().to_owned(),
             left,
+            indexes: IndexWork::default(),
             roots: roots.into(),
             started,
             begun: (!names.whole).then_some(started),

@@ -6,7 +6,8 @@ use crate::testing::{Scratch, git};
 
 /// Returns what is wrong with the index of a repository.
 fn fault_of(path: &Path, ids: Algorithm) -> Option<IndexFault> {
-    match check(&File::open(path).expect("an index").into(), ids) {
+    let beside = Beside { work: &Work::default(), stored: &|_| None };
+    match check(&File::open(path).expect("an index").into(), ids, &beside) {
         Ok(()) => None,
         Err(IndexWarning::Unusable { fault, .. }) => Some(fault),
         Err(other) => panic!("{other:?}"),
@@ -201,11 +202,23 @@ fn index(entries: &[Vec<u8>], after: &[u8]) -> Vec<u8> {
 }
 
 fn checked(entries: &[Vec<u8>], after: &[u8]) -> Result<()> {
-    check_bytes(&index(entries, after).as_slice(), Algorithm::Sha1)
+    let beside = Beside { work: &Work::default(), stored: &|_| None };
+    check_bytes(&index(entries, after).as_slice(), Algorithm::Sha1, &beside)
 }
 
 fn named(name: &str) -> Vec<u8> {
     entry(name.as_bytes(), u16::try_from(name.len()).expect("short"))
+}
+
+/// A command may leave any number of indexes.
+#[test]
+fn work_on_indexes_is_bounded() {
+    let bytes = index(&[named("a")], b"");
+    let work = Work::of(bytes.len() as u64 + 1);
+    let beside = Beside { work: &work, stored: &|_| None };
+    let check = || check_bytes(&bytes.as_slice(), Algorithm::Sha1, &beside);
+    assert_eq!((check(), work.is_spent()), (Ok(()), false));
+    assert_eq!((check(), work.is_spent()), (Err(IndexFault::TooLarge), true));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What makes a directory a repository stays, as far as the host has it: without that, what the next run writes
 //! there would be no more than data, until somebody puts it back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,15 @@ const MAKES_ONE: [(&str, Kind); 4] = [
 
 /// Refuses what would take repositories away, or apart.
 pub(super) fn keep(fs: &dyn Fs, source: &Source<'_>, set: &mut ChangeSet) -> Result<(), SyncError> {
+    let mut left_out = HashSet::new();
     for path in taken_apart(fs, source, set)? {
         if is_removed(set, &path) {
-            keep_whole(set, &path);
+            keep_whole(set, &path, &mut left_out);
         } else {
             keep_parts(set, &path);
         }
     }
+    set.leave_out(&left_out);
     Ok(())
 }
 
@@ -89,26 +91,36 @@ fn stands(
 }
 
 pub(super) fn is_removed(set: &ChangeSet, path: &Path) -> bool {
-    let gone = |change: &Change| {
-        let replaced = matches!(change.kind, ChangeKind::Deleted | ChangeKind::Replaced(_));
-        replaced && path.starts_with(&change.path) && !change.path.as_os_str().is_empty()
-    };
-    set.changes.iter().any(gone)
+    let gone = |place: usize| set.changes.get(place).is_some_and(is_replaced);
+    at_or_above(set, path).into_iter().any(gone)
 }
 
-/// A repository is never taken away by write-back: whoever wants that does it by hand.
-pub(super) fn keep_whole(set: &mut ChangeSet, path: &Path) {
-    for change in &mut set.changes {
-        if path.starts_with(&change.path) && !change.path.as_os_str().is_empty() {
+fn is_replaced(change: &Change) -> bool {
+    matches!(change.kind, ChangeKind::Deleted | ChangeKind::Replaced(_))
+}
+
+/// Returns where the changes of a path are, and of the directories that it is in.
+fn at_or_above(set: &ChangeSet, path: &Path) -> Vec<usize> {
+    let all = path.ancestors().filter(|above| !above.as_os_str().is_empty());
+    let place =
+        |above: &Path| set.changes.binary_search_by(|change| change.path.as_path().cmp(above)).ok();
+    all.filter_map(place).collect()
+}
+
+/// A repository is never taken away by write-back: whoever wants that does it by hand. Of what is in it nothing is told.
+pub(super) fn keep_whole(set: &mut ChangeSet, path: &Path, left_out: &mut HashSet<usize>) {
+    for place in at_or_above(set, path) {
+        if let Some(change) = set.changes.get_mut(place) {
             change.refused = Some(Refusal::Repository);
         }
     }
-    set.changes.retain(|change| change.path == *path || !change.path.starts_with(path));
+    let is_below = |place: &usize| set.changes.get(*place).is_some_and(|it| it.path != *path);
+    left_out.extend(set.places(path).filter(is_below));
 }
 
 /// What makes it one stays, with all of its state that the run took away as well.
 fn keep_parts(set: &mut ChangeSet, git_dir: &Path) {
-    for change in &mut set.changes {
+    for change in set.below_mut(git_dir) {
         let Ok(below) = change.path.strip_prefix(git_dir) else { continue };
         let is_part = below.iter().count() == 1 && takes_part(change);
         let is_gone = change.kind == ChangeKind::Deleted && git_dir::part(below) == Part::State;

@@ -9,7 +9,7 @@ use crate::sync::{Change, ChangeKind, ChangeSet};
 /// Returns whether the run changed nothing else of where a repository stands; what both sides changed is looked for
 /// before.
 pub(super) fn are_all(set: &ChangeSet, git_dir: &Path) -> bool {
-    let mut state = set.changes.iter().filter(|change| is_state(change, git_dir));
+    let mut state = set.below(git_dir).iter().filter(|change| is_state(change, git_dir));
     state.all(|change| is_of_linked(change, git_dir))
 }
 

@@ -25,7 +25,7 @@ pub(super) fn forgive(
 ) -> bool {
     let mut looker =
         Looker { fs, source, root: Root::new(fs, source.root, Closed::Stay), left: INDEXES };
-    for change in set.changes.iter_mut().filter(|change| is_state(change, git_dir)) {
+    for change in set.below_mut(git_dir).iter_mut().filter(|change| is_state(change, git_dir)) {
         let is_index = change.path.file_name() == Some(OsStr::new("index"));
         // The host's is another file, as if both sides had made one.
         let is_own = matches!(change.conflict, Some(Conflict::Changed | Conflict::Appeared));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{ProtectSet, is_name};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::git_dir;
-use endow_vfs::traps::{GitTraps, Sides, UNSOUND};
+use endow_vfs::traps::{GitTraps, Sides};
 
 use super::{HeldName, Tree};
 
@@ -76,13 +76,13 @@ impl Tree {
 
     fn unsound(&self, (directory, path): (&Path, &Path), kind: Kind) -> Option<&'static str> {
         let git = GitTraps::new(Sides::new(&OsFs, None, self.held.root()));
-        let is_index = git.is_unsound_index(path, &|| self.is_untouched(path));
-        if kind == Kind::File && is_index {
-            return Some(UNSOUND);
+        let index = git.unsound_index(path, &self.indexes, &|| self.is_untouched(path));
+        if let Some(why) = index.filter(|_| kind == Kind::File) {
+            return Some(why);
         }
         let is_file = matches!(kind, Kind::File | Kind::Symlink);
         let is_state = || is_file.then(|| git.unsound_state(path)).flatten();
-        let index = (is_file && is_index).then_some(UNSOUND);
+        let index = index.filter(|_| is_file);
         if let Some(why) = index.or_else(is_state).filter(|_| !self.is_untouched(path)) {
             return Some(why);
         }

@@ -1,0 +1,83 @@
+//! Indexes of repositories: git takes what is in them as it is.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::GitTraps;
+use super::git::is;
+use super::settings::ids;
+use super::trees::StoredTrees;
+use crate::git_index::{self, Beside};
+use crate::git_object::Work;
+
+/// Where a repository has what is checked out; the other file of a split one is called `sharedindex.ID`.
+const INDEX: &str = "index";
+const SHARED: &[u8] = b"sharedindex.";
+/// Why an index is held.
+const UNSOUND: &str = "an index by which git would write elsewhere, or that can't be checked";
+const BEYOND: &str = "an index beyond what is looked at of indexes in one mount";
+/// How many bytes of indexes, and of the trees that they stand for, are looked at in one mount.
+const INDEXES: u64 = 16 << 30;
+/// What is counted for each beside its bytes.
+const EACH: u64 = 64 << 10;
+
+/// What may still be looked at of the indexes in a mount.
+#[derive(Debug)]
+pub struct IndexWork(pub(super) Work);
+
+impl Default for IndexWork {
+    fn default() -> Self {
+        Self(Work::of(INDEXES))
+    }
+}
+
+/// Indexes that were looked at: why they are held.
+#[derive(Default)]
+pub(super) struct Indexes {
+    known: RefCell<HashMap<PathBuf, Option<&'static str>>>,
+    work: IndexWork,
+}
+
+impl GitTraps<'_> {
+    /// Returns why a file is held that is an index by which git may write or look elsewhere, or commit something else, or one
+    /// that can't be looked through. What one that is old says of trees is the user's.
+    pub fn unsound_index(
+        &self,
+        path: &Path,
+        IndexWork(work): &IndexWork,
+        is_old: &dyn Fn() -> bool,
+    ) -> Option<&'static str> {
+        let above = path.parent().filter(|_| path.file_name().is_some_and(is_index))?;
+        let sides = self.sides();
+        let Ok(file) = sides.open_file(path) else {
+            return self.is_of_git(above).then_some(UNSOUND);
+        };
+        let why = || if work.is_spent() { BEYOND } else { UNSOUND };
+        let ids = work.take(EACH).and_then(|()| ids(&sides, above, work));
+        let Some(ids) = ids else { return Some(why()) };
+        let trees = StoredTrees::of(above, sides, work);
+        let beside = Beside { work, stored: &|id| trees.read(id) };
+        let fault = git_index::check(&file, ids, &beside).err();
+        fault.filter(|fault| !fault.is_of_trees() || !is_old()).map(|_| why())
+    }
+
+    /// The same whatever its age, each looked at once.
+    pub(super) fn index(&self, path: &Path) -> Option<&'static str> {
+        path.file_name().filter(|name| is_index(name))?;
+        let Indexes { known, work } = self.indexes();
+        if let Some(known) = known.borrow().get(path) {
+            return *known;
+        }
+        let found = self.unsound_index(path, work, &|| false);
+        known.borrow_mut().insert(path.to_owned(), found);
+        found
+    }
+}
+
+fn is_index(name: &OsStr) -> bool {
+    let begins = name.as_bytes().get(..SHARED.len());
+    is(name, INDEX) || begins.is_some_and(|it| it.eq_ignore_ascii_case(SHARED))
+}
