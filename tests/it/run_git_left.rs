@@ -24,6 +24,26 @@ fn branch_that_is_removed_leaves_nothing_to_review() {
     assert_eq!(ran.code, 121, "{}", ran.stderr);
 }
 
+/// What git keeps of them is data, whatever they are called; something else of these names is not.
+#[test]
+fn branches_that_are_called_like_hooks_and_settings_are_written_back() {
+    let world = repository();
+    let script = format!(
+        "git branch fix/config; git checkout -q -b hooks/pre-commit; git {WHO} commit -q --allow-empty -m second
+         git tag sequencer/todo; git update-ref refs/remotes/origin/x/gitdir HEAD"
+    );
+    let ran = world.run(&["--strict"], &script);
+    assert_eq!((ran.code, ran.stderr.contains("held")), (0, false), "{}", ran.stderr);
+    let names =
+        "git for-each-ref --format='%(refname)'; git log -g --format=%s hooks/pre-commit; git fsck";
+    let expected =
+        "refs/heads/fix/config\nrefs/heads/hooks/pre-commit\nrefs/heads/main\nrefs/heads/side
+refs/remotes/origin/x/gitdir\nrefs/tags/sequencer/todo\nsecond\nfirst\n";
+    assert_eq!(world.bare(names).ok(), expected);
+    let ran = world.run(&["--strict"], "printf '[core]\\n' >.git/refs/heads/config");
+    assert_eq!(ran.code, 121, "{}", ran.stderr);
+}
+
 /// Without what leads to the work tree git takes the rest for garbage, with all that is staged there.
 #[test]
 fn linked_work_tree_is_held_as_a_whole() {

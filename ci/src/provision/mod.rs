@@ -32,13 +32,18 @@ struct Work {
     owner: Option<(u32, u32)>,
 }
 
+/// Returns whether kernels are asked for, too.
+pub(crate) fn check(args: &[String]) -> Result<bool> {
+    match args {
+        [] => Ok(false),
+        [word] if word == "kernels" => Ok(true),
+        _ => bail!("usage: cargo ci provision [kernels]"),
+    }
+}
+
 /// Fetches what is missing; the kernels of `cargo ci kernels` only where they are named.
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
-    let kernels = match args {
-        [] => false,
-        [word] if word == "kernels" => true,
-        _ => bail!("usage: cargo ci provision [kernels]"),
-    };
+    let kernels = check(args)?;
     let owner = if workspace::is_root()? { Some(test::test_user()?) } else { None };
     let work = Work { root: workspace::work_dir(), owner };
     work.directory("")?;

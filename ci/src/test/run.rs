@@ -55,7 +55,7 @@ const WORK: &str = "work::";
 /// Those that root does not run once more: of other people's build systems, registries and servers, and those that take
 /// long and ask nothing of who runs them, as properties of plans, what a build does with results, and write-back that
 /// is killed or raced.
-const ONCE_IS_ENOUGH: [&str; 18] = [
+const ONCE_IS_ENOUGH: [&str; 17] = [
     "runners::bazel::",
     "runners::buildbox_run::",
     "build_check::",
@@ -69,8 +69,7 @@ const ONCE_IS_ENOUGH: [&str; 18] = [
     "network::streams::",
     "plan::",
     "run_deep_names::names_further_down",
-    "sync_crash::",
-    "sync_races::",
+    "sync_crash::failed_calls",
     "trees::oracles::",
     "trees::real::",
     "trees::stress::",

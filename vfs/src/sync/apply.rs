@@ -174,7 +174,7 @@ fn stage_all<'a>(
     let mut batch = Batch::new(Direction::Apply, ledger);
     let mut benches = Vec::new();
     for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
-        let mut bench = Bench::open(fs, run, place)?;
+        let mut bench = Bench::open(fs, run, place, &|root| plan.root == Some(*root))?;
         if plan.opens {
             bench.root.opens_closed();
         }
@@ -208,7 +208,6 @@ fn stage_mount(
         root: Identity::from(&root),
         is_beside: bench.is_beside(),
         root_time: bench.root_time(),
-        is_root_ours: bench.before().is_some_and(|before| plan.root == Some(before)),
         parents: plan.parents.iter().map(|(path, seen)| (path.clone(), *seen)).collect(),
         steps,
     })

@@ -56,9 +56,6 @@ pub(super) struct MountBatch {
     /// The root's time before that directory was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) root_time: Option<Time>,
-    /// Nobody else had changed the root before that directory was made.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) is_root_ours: bool,
     /// The host's directories in which names come and go.
     #[serde(with = "stored::seen")]
     pub(super) parents: Vec<(PathBuf, Seen)>,
@@ -339,6 +336,11 @@ impl Ledger {
         let mut known = self.settled.iter().rev();
         let last = known.find(|(of, known)| *of == mount && known.ino == seen.ino);
         last.is_some_and(|(_, known)| (known.born, known.changed) == (seen.born, seen.changed))
+    }
+
+    /// Returns whether write-back left anything in a mount.
+    pub(super) fn has_settled_any(&self, mount: u32) -> bool {
+        self.settled.iter().any(|(of, _)| *of == mount)
     }
 
     /// Gives up what was put at some paths of mounts: it stays, and is no part of the run any more.

@@ -16,7 +16,7 @@ use super::apply::{
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, Lacking, Restored, SyncError, follow};
+use super::{Failed, Lacking, Restored, Seen, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -101,7 +101,8 @@ fn take_back(
             report.later = doubtful.among(&chosen);
             let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
             report.changed_since.extend(kept.told.iter().cloned());
-            let mut bench = Bench::open(fs, run, mount)?;
+            let is_known = |root: &Seen| ledger.has_settled(mount.number, root);
+            let mut bench = Bench::open(fs, run, mount, &is_known)?;
             let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
             let part = part.and_then(|()| {
                 let known = (&ledger, &alone.files(mount.number), &kept.refreshed);
@@ -118,7 +119,7 @@ fn take_back(
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
         let mut has_noted = false;
         for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-            has_noted |= leave(fs, bench, &mut ledger, (part.root_time, part.is_root_ours))?;
+            has_noted |= leave(fs, bench, &mut ledger, part.root_time)?;
         }
         clear(fs, run, mounts, &ledger)?;
         if has_forgotten {

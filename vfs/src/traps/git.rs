@@ -76,7 +76,7 @@ impl<'a> GitTraps<'a> {
         if is_jj && kind != Kind::Directory {
             return Some("a `.jj/repo` that leads elsewhere");
         }
-        if is_steering(name) && self.may_become(above) {
+        if is_steering(name) && self.may_become(above) && !self.is_reference(path, kind) {
             return Some("what steers a repository");
         }
         if kind != Kind::Directory && is(name, HEAD) && self.is_completed_by_head(above) {
@@ -102,7 +102,8 @@ impl<'a> GitTraps<'a> {
         }
         let run = path.ancestors().filter(|it| it.file_name().is_some_and(is_run));
         let mut homes = run.filter_map(Path::parent);
-        homes.any(|home| self.may_become(home)).then_some("what a repository runs")
+        let is_run = homes.any(|home| self.may_become(home)) && !self.is_reference(path, kind);
+        is_run.then_some("what a repository runs")
     }
 
     /// Whether a directory is one of git's by its own name or by what it has.

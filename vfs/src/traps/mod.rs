@@ -7,6 +7,7 @@ mod linked;
 mod objects;
 mod out;
 mod parts;
+mod references;
 mod settings;
 mod sides;
 mod state;

@@ -25,17 +25,21 @@ pub(in crate::sync) struct Bench<'a> {
     beside: Option<OsString>,
     /// The root before that stage was made.
     before: Option<Seen>,
+    /// The root with the stage, where nobody else had changed it before.
+    ours: Option<Seen>,
     top: BorrowedFd<'a>,
     run: BorrowedFd<'a>,
     mount: u32,
 }
 
 impl<'a> Bench<'a> {
-    /// Opens the work place of a mount, making what is not there.
+    /// Opens the work place of a mount, making what is not there; `is_known` says whether a root is as the run or
+    /// an earlier write-back left it.
     pub(in crate::sync) fn open(
         fs: &'a dyn Fs,
         run: &RunPlace<'a>,
         mount: &MountPlace<'a>,
+        is_known: &dyn Fn(&Seen) -> bool,
     ) -> std::result::Result<Self, SyncError> {
         let own = own_path(mount.number);
         let undo = make_own(fs, run.dir, mount.number).map_err(io("make", &own))?;
@@ -49,6 +53,7 @@ impl<'a> Bench<'a> {
             undo,
             beside: None,
             before: None,
+            ours: None,
             top: mount.root,
             run: run.dir,
             mount: mount.number,
@@ -57,6 +62,7 @@ impl<'a> Bench<'a> {
             bench.before = Some(Seen::from(&there));
             let made = bench.make_beside(fs, &name);
             bench.stage = made.map_err(io("make", Path::new(&name)))?;
+            bench.ours = bench.look(fs).filter(|_| is_known(&Seen::from(&there)));
             bench.beside = Some(name);
         }
         Ok(bench)
@@ -91,9 +97,14 @@ impl<'a> Bench<'a> {
         self.beside.is_some()
     }
 
-    /// Returns the root as it was before a stage was made in it.
-    pub(in crate::sync) fn before(&self) -> Option<Seen> {
-        self.before
+    /// Returns the root of the mount as it is now.
+    pub(in crate::sync) fn look(&self, fs: &dyn Fs) -> Option<Seen> {
+        fs.node(self.top, OsStr::new("")).ok().map(|node| Seen::from(&node))
+    }
+
+    /// Returns whether nobody changed the root, before the stage was made in it and since.
+    pub(in crate::sync) fn is_ours(&self, root: &Seen) -> bool {
+        self.ours == Some(*root)
     }
 
     pub(in crate::sync) fn root_time(&self) -> Option<Time> {

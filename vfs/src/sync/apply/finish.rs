@@ -1,7 +1,6 @@
 //! Before and after the commits: the journal holds, the ledger holds, nothing else is left.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -101,12 +100,14 @@ pub(in crate::sync) fn end(
 ) -> Result<(), SyncError> {
     let mut has_noted = false;
     for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        has_noted |= leave(fs, bench, ledger, (root_time(part), part.is_root_ours))?;
+        has_noted |= leave(fs, bench, ledger, root_time(part))?;
     }
-    if has_noted {
-        ledger.forget_earlier();
-        // Without it, the next write-back takes the stage for a change of the host's, and says so.
-        drop(ledger.store(fs, run.dir));
+    ledger.forget_earlier();
+    // Without it, the next write-back takes the stage for a change of the host's, and says so.
+    if !has_noted || ledger.store(fs, run.dir).is_err() {
+        // Also of one who was killed while he noted it.
+        let removed = journal::remove_unfinished(fs, run.dir);
+        removed.map_err(io("remove", Path::new(journal::UNDO)))?;
     }
     remove_journal(fs, run.dir).map_err(io("remove", Path::new(journal::JOURNAL)))
 }
@@ -117,17 +118,16 @@ pub(in crate::sync) fn leave(
     fs: &dyn Fs,
     bench: &mut Bench<'_>,
     ledger: &mut Ledger,
-    (time, is_ours): (Option<Time>, bool),
+    time: Option<Time>,
 ) -> Result<bool, SyncError> {
     let (is_beside, mount) = (bench.is_beside(), bench.mount());
-    let look = |bench: &Bench<'_>| {
-        fs.node(bench.top(), OsStr::new("")).ok().filter(|_| is_beside).map(|it| Seen::from(&it))
-    };
-    let is_ours = is_ours || look(bench).is_some_and(|seen| ledger.has_settled(mount, &seen));
+    let is_ours = |root: &Seen| bench.is_ours(root) || ledger.has_settled(mount, root);
+    let is_ours = is_beside && bench.look(fs).as_ref().is_some_and(is_ours);
     bench.leave(fs, time)?;
     // What was looked at since may have been opened again.
     bench.root.close().map_err(io("close", Path::new("")))?;
-    let left = look(bench).filter(|_| is_ours);
+    // By itself it would say that something was written back.
+    let left = bench.look(fs).filter(|_| is_ours && ledger.has_settled_any(mount));
     ledger.settle_all(mount, left);
     Ok(left.is_some())
 }

@@ -130,7 +130,6 @@ pub fn settle(
         root: of_run.root,
         is_beside: false,
         root_time: None,
-        is_root_ours: false,
         parents: Vec::new(),
         steps,
     };

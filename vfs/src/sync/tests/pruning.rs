@@ -11,6 +11,7 @@ use super::super::testing::*;
 use super::super::*;
 use super::random::acts;
 use crate::fs::OsFs;
+use crate::fs::faulty::{FaultyFs, Race};
 
 const TREE: &str = "mkdir -p gen/c/d other; echo b > gen/c/b; echo n > gen/c/n; echo e > gen/c/d/e
     echo f > gen/f; echo z > z; echo o > other/o";
@@ -114,14 +115,25 @@ fn what_was_moved_to_the_root_waits_for_any_other_step() {
 }
 
 #[test]
-fn what_the_host_removes_from_the_root_between_steps_is_told() {
-    for place in PLACES {
+fn what_the_host_removes_from_the_root_around_a_step_is_told() {
+    for (place, is_during) in PLACES.into_iter().flat_map(|it| [(it, false), (it, true)]) {
         let world = World::new(place, TREE);
-        world.guest("echo 2 > gen/f; cp -p z t; echo 2 >> z; mv t t2; echo 3 > other/o");
-        step(&world, "before the host", &|path| path.starts_with("gen"));
-        shell(&world.root(), "rm z");
+        world.guest("echo 2 > gen/f; echo 2 >> z; echo 3 > other/o");
+        let root = world.root();
+        let remove = move || shell(&root, "rm z");
+        let fs = if is_during {
+            FaultyFs::racing(vec![Race::Before(Box::new(remove))])
+        } else {
+            remove();
+            FaultyFs::counting()
+        };
+        let only = |path: &Path| path.starts_with("gen");
+        let rules = Rules { only: &only, ..rules(OnConflict::Host) };
+        let report = world.apply(&fs, &plan(&world.collect(), &rules)).expect("applied");
+        assert_eq!(report.applied.len(), 1, "{report:?}");
         let report = world.sync(OnConflict::Host);
-        assert_eq!(report.conflicts.len(), 1, "{place:?}: {report:?}");
+        let told: Vec<_> = report.conflicts.iter().map(|it| it.path.as_path()).collect();
+        assert_eq!(told, [Path::new("z")], "{place:?} {is_during}: {report:?}");
     }
 }
 

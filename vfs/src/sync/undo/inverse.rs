@@ -70,7 +70,6 @@ pub(super) fn invert(
         root: Identity::from(&root),
         is_beside: bench.is_beside(),
         root_time: bench.root_time(),
-        is_root_ours: bench.before().is_some_and(|it| ledger.has_settled(mount.number, &it)),
         parents,
         steps,
     })
