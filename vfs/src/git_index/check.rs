@@ -13,7 +13,7 @@ use super::find::{IndexFile, unusable};
 use super::parse::{Entry, Extension, FOLDED, Head, LONG, Reader, SHA1, SHA256, TYPE};
 use super::trees::{Claims, Trees};
 use super::untracked;
-use super::window::Bytes;
+use super::window::{Bytes, Counted};
 use super::{IndexFault, IndexWarning, Stored};
 use crate::git_object::Work;
 use crate::git_tree::Algorithm;
@@ -31,8 +31,8 @@ const SIGNATURE: &[u8; 4] = b"DIRC";
 pub struct Beside<'b> {
     /// How much may still be looked at.
     pub work: &'b Work,
-    /// The trees of its repository.
-    pub stored: &'b Stored<'b>,
+    /// The trees of its repository; without these it does not matter what is said of directories.
+    pub stored: Option<&'b Stored<'b>>,
 }
 
 /// Looks at each path of the index in an open file, whose repository has such ids; of a split one, at those in this file. What git takes for none is
@@ -64,23 +64,24 @@ pub(super) fn check_bytes(
     algorithm: Algorithm,
     beside: &Beside<'_>,
 ) -> Result<()> {
-    beside.work.take(bytes.length()).ok_or(IndexFault::TooLarge)?;
+    let bytes = &Counted { bytes, work: beside.work };
     let id = if algorithm == Algorithm::Sha1 { SHA1 } else { SHA256 };
     let mut head = Head::read(bytes)?;
     let mut starts = Vec::new();
     let is_complete = head.entries(id, &mut |entry, name| {
+        count(name, beside.work)?;
         starts.push(Start { place: entry.start, is_first: entry.kept == 0 });
         check_entry(entry, name)
     })?;
     let (mut is_split, mut last_end, end) = (false, None, head.place());
-    let mut claims = Claims::default();
+    let mut claims = Claims::new(beside.work);
     head.extensions(id as u64, &mut |extension| {
         last_end = (extension.name == b"EOIE").then_some(extension.start);
         match extension.name {
             b"link" => is_split = true,
             b"EOIE" => check_end(extension, end)?,
             b"IEOT" => check_blocks(extension, &starts)?,
-            b"TREE" => claims.add(&whole(bytes, extension)?, id)?,
+            b"TREE" if beside.stored.is_some() => claims.add(&whole(bytes, extension)?, id)?,
             b"UNTR" => untracked::check(&whole(bytes, extension)?, id)?,
             _ => {}
         }
@@ -90,12 +91,17 @@ pub(super) fn check_bytes(
     if !is_complete && !is_split {
         return Err(IndexFault::Damaged);
     }
-    match (claims.is_empty(), is_split) {
-        (true, _) => Ok(()),
+    match beside.stored.filter(|_| !claims.is_empty()) {
+        None => Ok(()),
         // Most entries are in another file: what is said of them can't be compared.
-        (false, true) => Err(IndexFault::Trees),
-        (false, false) => check_trees(bytes, Trees::new(algorithm, claims, beside), beside),
+        Some(_) if is_split => Err(IndexFault::Trees),
+        Some(stored) => check_trees(bytes, Trees::new(algorithm, claims, stored), beside.work),
     }
+}
+
+/// A few bytes may stand for the beginning of a long name.
+fn count(name: &[u8], work: &Work) -> Result<()> {
+    work.take(name.len() as u64).ok_or(IndexFault::TooLarge)
 }
 
 /// Returns all that an extension says.
@@ -112,10 +118,12 @@ fn whole(bytes: &dyn Bytes, extension: &Extension<'_>) -> Result<Vec<u8>> {
     if read == length { Ok(content) } else { Err(IndexFault::Damaged) }
 }
 
-fn check_trees(bytes: &dyn Bytes, mut trees: Trees<'_>, beside: &Beside<'_>) -> Result<()> {
-    beside.work.take(bytes.length()).ok_or(IndexFault::TooLarge)?;
+fn check_trees(bytes: &dyn Bytes, mut trees: Trees<'_>, work: &Work) -> Result<()> {
     let id = trees.length_of_ids();
-    Head::read(bytes)?.entries(id, &mut |entry, name| trees.add(entry, name))?;
+    Head::read(bytes)?.entries(id, &mut |entry, name| {
+        count(name, work)?;
+        trees.add(entry, name)
+    })?;
     trees.finish()
 }
 

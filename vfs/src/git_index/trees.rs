@@ -8,8 +8,8 @@ use gix_object::Kind;
 use super::check::is_plain as is_plain_name;
 use super::older::{is_equal, is_without_files};
 use super::parse::{Entry, FOLDED, PATH_MAX, Reader, TYPE};
-use super::{Beside, IndexFault};
-use crate::git_object;
+use super::{IndexFault, Stored};
+use crate::git_object::{self, Work};
 use crate::git_tree::{Algorithm, Id};
 
 type Result<T> = std::result::Result<T, IndexFault>;
@@ -34,15 +34,19 @@ const TREE: usize = 64 << 20;
 const ALL: usize = 4 << 30;
 
 /// What is said of each directory that was not changed since.
-#[derive(Default)]
-pub(super) struct Claims {
+pub(super) struct Claims<'w> {
     /// By its path, with a slash at the end.
     said: HashMap<Vec<u8>, Claim>,
     /// How long they all are together.
     length: usize,
+    work: &'w Work,
 }
 
-impl Claims {
+impl<'w> Claims<'w> {
+    pub(super) fn new(work: &'w Work) -> Self {
+        Self { said: HashMap::new(), length: 0, work }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.said.is_empty()
     }
@@ -75,6 +79,7 @@ impl Claims {
             _ => return Err(IndexFault::Trees),
         };
         self.length += path.len() + EACH;
+        self.work.take((path.len() + EACH) as u64).ok_or(IndexFault::TooLarge)?;
         if path.len() > PATH_MAX || self.length > PATHS {
             return Err(IndexFault::TooLarge);
         }
@@ -98,12 +103,12 @@ impl Claims {
     }
 
     /// Returns whether what is left is said of directories in which there is nothing.
-    fn are_without_files(&self, beside: &Beside<'_>) -> bool {
+    fn are_without_files(&self, stored: &Stored<'_>) -> bool {
         let is_one = |(path, claim): (&Vec<u8>, &Claim)| {
             let path = path.strip_suffix(b"/").unwrap_or(path);
             let id = Id::from_bytes(&claim.id).filter(|_| claim.count == 0);
             path.split(|byte| *byte == b'/').all(is_plain_name)
-                && id.is_some_and(|id| is_without_files(id, beside.stored))
+                && id.is_some_and(|id| is_without_files(id, stored))
         };
         self.said.iter().all(is_one)
     }
@@ -121,9 +126,9 @@ fn number(digits: &[u8]) -> Result<u64> {
 
 /// Makes the trees of entries in their order, and compares each with what is said of it.
 pub(super) struct Trees<'b> {
-    beside: &'b Beside<'b>,
+    stored: &'b Stored<'b>,
     algorithm: Algorithm,
-    claims: Claims,
+    claims: Claims<'b>,
     /// The directory of the last entry and those above it.
     open: Vec<Open>,
     /// Its path, with a slash at the end.
@@ -145,9 +150,9 @@ struct Open {
 }
 
 impl<'b> Trees<'b> {
-    pub(super) fn new(algorithm: Algorithm, claims: Claims, beside: &'b Beside<'b>) -> Self {
+    pub(super) fn new(algorithm: Algorithm, claims: Claims<'b>, stored: &'b Stored<'b>) -> Self {
         let open = vec![Open::default()];
-        Self { beside, algorithm, claims, open, path: Vec::new(), last: None, left: ALL }
+        Self { stored, algorithm, claims, open, path: Vec::new(), last: None, left: ALL }
     }
 
     pub(super) fn length_of_ids(&self) -> usize {
@@ -186,7 +191,7 @@ impl<'b> Trees<'b> {
         while !self.open.is_empty() {
             self.close()?;
         }
-        if self.claims.are_without_files(self.beside) { Ok(()) } else { Err(IndexFault::Trees) }
+        if self.claims.are_without_files(self.stored) { Ok(()) } else { Err(IndexFault::Trees) }
     }
 
     /// git takes entries in any order. A directory that comes twice would be two here.
@@ -201,7 +206,7 @@ impl<'b> Trees<'b> {
         let closed = self.open.pop().ok_or(IndexFault::Trees)?;
         let length = closed.tree.len() + self.path.len() + EACH;
         self.left = self.left.checked_sub(length).ok_or(IndexFault::TooLarge)?;
-        self.beside.work.take(length as u64).ok_or(IndexFault::TooLarge)?;
+        self.claims.work.take(length as u64).ok_or(IndexFault::TooLarge)?;
         let mut hash = git_object::begin(self.algorithm, Kind::Tree, closed.tree.len() as u64);
         hash.update(&closed.tree);
         let id = hash.try_finalize().map_err(|_| IndexFault::Trees)?.as_slice().to_vec();
@@ -221,7 +226,7 @@ impl<'b> Trees<'b> {
         let Some(said) = self.claims.said.remove(&self.path) else { return Ok(id) };
         let is_it = said.count == closed.count
             && !closed.is_doubtful
-            && (said.id == id || is_equal(&closed.tree, &said.id, self.beside.stored));
+            && (said.id == id || is_equal(&closed.tree, &said.id, self.stored));
         if is_it { Ok(said.id) } else { Err(IndexFault::Trees) }
     }
 }

@@ -28,13 +28,6 @@ pub enum IndexWarning {
     },
 }
 
-impl IndexWarning {
-    /// Returns whether nothing is wrong but what it says of directories.
-    pub fn is_of_trees(&self) -> bool {
-        matches!(self, Self::Unusable { fault: IndexFault::Trees, .. })
-    }
-}
-
 /// What is wrong with the content of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -1,6 +1,7 @@
 //! The bytes of an index, read as far as they are asked for: a large one is never held whole.
 
 use super::IndexFault;
+use crate::git_object::Work;
 
 type Result<T> = std::result::Result<T, IndexFault>;
 
@@ -28,6 +29,24 @@ impl Bytes for &[u8] {
         let from = self.get(place..).unwrap_or_default();
         let length = from.len().min(into.len());
         into.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        Ok(length)
+    }
+}
+
+/// Those of which each that is read is counted.
+pub(super) struct Counted<'b> {
+    pub(super) bytes: &'b dyn Bytes,
+    pub(super) work: &'b Work,
+}
+
+impl Bytes for Counted<'_> {
+    fn length(&self) -> u64 {
+        self.bytes.length()
+    }
+
+    fn read_at(&self, place: u64, into: &mut [u8]) -> Result<usize> {
+        let length = self.bytes.read_at(place, into)?;
+        self.work.take(length as u64).ok_or(IndexFault::TooLarge)?;
         Ok(length)
     }
 }

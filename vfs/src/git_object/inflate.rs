@@ -4,16 +4,26 @@ use std::io::BufRead;
 
 use gix_zlib::{Decompress, FlushDecompress, Status};
 
+/// What a stream may have beside twice its content: a block may hold nothing, and there may be any number of these.
+const BESIDE: u64 = 4 << 10;
+
 pub(super) struct Stream<'a, R> {
     source: R,
     state: &'a mut Decompress,
+    /// How many bytes of it may be read.
+    most: u64,
     is_over: bool,
 }
 
 impl<'a, R: BufRead> Stream<'a, R> {
     pub(super) fn new(source: R, state: &'a mut Decompress) -> Self {
         state.reset();
-        Self { source, state, is_over: false }
+        Self { source, state, most: u64::MAX, is_over: false }
+    }
+
+    /// From now on takes a stream for damaged that is longer than one with so much content is when somebody compresses it.
+    pub(super) fn hold_up_to(&mut self, content: u64) {
+        self.most = content.saturating_mul(2).saturating_add(BESIDE);
     }
 
     /// Fills a buffer, with less only at the end of the stream; `None` for what is damaged or cut off.
@@ -33,6 +43,7 @@ impl<'a, R: BufRead> Stream<'a, R> {
         let written = usize::try_from(self.state.total_out() - before.1).ok()?;
         self.source.consume(consumed);
         self.is_over = status == Status::StreamEnd;
+        (self.state.total_in() <= self.most).then_some(())?;
         (self.is_over || consumed > 0 || written > 0).then_some(written)
     }
 

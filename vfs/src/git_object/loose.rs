@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use gix_object::Kind;
 use gix_zlib::Decompress;
 
+use super::counted::Counted;
 use super::inflate::Stream;
 use super::{CHUNK, Work, finish};
 use crate::git_tree::Id;
@@ -15,16 +16,16 @@ use crate::git_tree::Id;
 const HEADER: usize = 64;
 
 pub(super) fn check(file: &OwnedFd, id: &Id, work: &Work) -> Option<()> {
-    let file = File::from(file.try_clone().ok()?);
+    let file = Counted::new(File::from(file.try_clone().ok()?), work);
     let (mut state, mut buffer) = (Decompress::new(), vec![0; CHUNK]);
     let mut stream = Stream::new(BufReader::with_capacity(CHUNK, file), &mut state);
     let mut length = stream.fill(&mut buffer)?;
     let size = size(buffer.get(..length)?)?;
-    work.take(size)?;
     let mut hash = gix_hash::hasher(id.algorithm().kind());
     let mut left = size;
     while length > 0 {
         left = left.checked_sub(length as u64)?;
+        work.take(length as u64)?;
         hash.update(buffer.get(..length)?);
         length = stream.fill(&mut buffer)?;
     }

@@ -4,6 +4,7 @@
 //! content than its name's, `git checkout .` brings these, and `git gc` drops the true ones (measured, git 2.47). Nothing
 //! here is believed: all is inflated and hashed, with bounded memory and for a bounded time.
 
+mod counted;
 mod delta;
 mod inflate;
 mod loose;
@@ -49,12 +50,17 @@ impl Work {
         Self { left: Cell::new(bytes), is_spent: Cell::new(false) }
     }
 
-    /// Takes so many bytes of it; `None` when there are no more.
+    /// Takes so many bytes of it; `None` when there are no more, and from then on.
     pub(crate) fn take(&self, bytes: u64) -> Option<()> {
         let left = self.left.get().checked_sub(bytes);
-        self.left.set(left.unwrap_or(self.left.get()));
+        self.left.set(left.unwrap_or(0));
         self.is_spent.set(self.is_spent.get() || left.is_none());
         left.map(drop)
+    }
+
+    /// Returns how many bytes are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.get()
     }
 
     /// Returns whether more was asked for than was left.

@@ -21,10 +21,8 @@ pub(super) fn check(
     work: &Work,
 ) -> Option<()> {
     let kind = algorithm.kind();
-    sealed(index, algorithm, INDEX)?;
-    // A file with holes is as long as it says.
-    work.take(File::from(data.try_clone().ok()?).metadata().ok()?.len())?;
-    let name = sealed(data, algorithm, u64::MAX)?;
+    sealed(index, (algorithm, INDEX), work)?;
+    let name = sealed(data, (algorithm, u64::MAX), work)?;
     let index = index::File::at(path_of(index), kind).ok()?;
     let data = data::File::at(path_of(data), kind).ok()?;
     let is_one = index.pack_checksum() == name && index.num_objects() == data.num_objects();
@@ -33,7 +31,7 @@ pub(super) fn check(
 }
 
 /// Returns the checksum at the end of a file, where it is that of all before.
-fn sealed(file: &OwnedFd, algorithm: Algorithm, most: u64) -> Option<ObjectId> {
+fn sealed(file: &OwnedFd, (algorithm, most): (Algorithm, u64), work: &Work) -> Option<ObjectId> {
     let file = File::from(file.try_clone().ok()?);
     let size = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     let end = size.checked_sub(algorithm.length() as u64).filter(|_| size <= most)?;
@@ -42,6 +40,7 @@ fn sealed(file: &OwnedFd, algorithm: Algorithm, most: u64) -> Option<ObjectId> {
     let mut at = 0;
     while at < end {
         let length = usize::try_from(end - at).map_or(CHUNK, |left| left.min(CHUNK));
+        work.take(length as u64)?;
         let part = buffer.get_mut(..length)?;
         file.read_exact_at(part, at).ok()?;
         hash.update(part);

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use gix_zlib::Decompress;
 
+use super::Work;
+use super::counted::Counted;
 use super::inflate::Stream;
 use crate::fs::{Fs, OsFs};
 use crate::git_tree::{Algorithm, Id};
@@ -115,10 +117,11 @@ fn byte(rest: &mut &[u8]) -> Option<u8> {
 }
 
 /// Returns what an entry has, as it is without the pack's compression.
-pub(super) fn inflated(data: &OwnedFd, entry: &Entry) -> Option<Vec<u8>> {
+pub(super) fn inflated(data: &OwnedFd, entry: &Entry, work: &Work) -> Option<Vec<u8>> {
     let mut state = Decompress::new();
-    let source = BufReader::with_capacity(ROOM, At { file: data, place: entry.place });
-    let mut stream = Stream::new(source, &mut state);
+    let source = Counted::new(At { file: data, place: entry.place }, work);
+    let mut stream = Stream::new(BufReader::with_capacity(ROOM, source), &mut state);
+    stream.hold_up_to(entry.size);
     let mut bytes = vec![0; usize::try_from(entry.size).ok()?];
     let is_whole = stream.fill(&mut bytes)? == bytes.len() && stream.fill(&mut [0])? == 0;
     is_whole.then_some(bytes)

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use gix_object::Kind;
 use gix_zlib::Decompress;
 
+use super::counted::Counted;
 use super::inflate::Stream;
 use super::packed::{self, Packed};
 use super::{Work, begin, delta, finish, loose};
@@ -22,13 +23,15 @@ const ROOM: usize = 8 << 10;
 
 /// Reads a tree that has a file of its own.
 pub(crate) fn loose_tree(file: &OwnedFd, id: &Id, work: &Work) -> Option<Vec<u8>> {
-    let file = File::from(file.try_clone().ok()?);
+    let file = Counted::new(File::from(file.try_clone().ok()?), work);
     let mut state = Decompress::new();
     let mut stream = Stream::new(BufReader::with_capacity(ROOM, file), &mut state);
     let mut bytes = vec![0; ROOM];
+    stream.hold_up_to(ROOM as u64);
     let length = stream.fill(&mut bytes)?;
     let size = loose::size(bytes.get(..length)?).filter(|size| *size <= TREE)?;
     work.take(size)?;
+    stream.hold_up_to(size);
     let size = usize::try_from(size).ok().filter(|size| length <= *size)?;
     bytes.resize(size, 0);
     let is_whole = stream.fill(bytes.get_mut(length..)?)? == size - length && stream.is_at_end();
@@ -69,7 +72,7 @@ fn chain(
         let entry = packed::entry(data, place, id.algorithm())?;
         left = left.checked_sub(entry.size).filter(|_| entry.size <= TREE)?;
         work.take(entry.size + ROOM as u64)?;
-        let bytes = packed::inflated(data, &entry)?;
+        let bytes = packed::inflated(data, &entry, work)?;
         place = match entry.packed {
             Packed::Tree => return Some((bytes, deltas)),
             Packed::DeltaAt { place } => place,

@@ -8,7 +8,7 @@ use gix_object::Kind;
 use gix_zlib::Compression;
 use gix_zlib::stream::deflate;
 
-use super::{Work, begin, finish, is_loose, is_pack};
+use super::{Work, begin, finish, is_loose, is_pack, loose_tree, packed};
 use crate::git_tree::{Algorithm, Id};
 use crate::testing::{Scratch, git};
 
@@ -65,10 +65,67 @@ fn loose_object_is_what_its_name_says() {
 fn no_more_is_looked_at_than_there_is_time_for() {
     let scratch = Scratch::new();
     let path = scratch.path().join("object");
-    std::fs::write(&path, deflated(b"blob 6\0hello\n")).expect("written");
-    let work = Work::of(13);
+    let bytes = deflated(b"blob 6\0hello\n");
+    std::fs::write(&path, &bytes).expect("written");
+    let work = Work::of(13 + bytes.len() as u64);
     assert!(is_loose(&opened(&path), &id(b"hello\n"), &work));
     assert!(!is_loose(&opened(&path), &id(b"hello\n"), &work));
+}
+
+#[test]
+fn there_is_no_more_after_too_much_was_asked_for() {
+    let work = Work::of(10);
+    assert_eq!((work.take(4), work.is_spent()), (Some(()), false));
+    assert_eq!((work.take(7), work.is_spent()), (None, true));
+    assert_eq!((work.take(1), work.left()), (None, 0));
+}
+
+/// Puts so many blocks in which there is nothing before the others.
+fn with_nothing(bytes: &[u8], blocks: usize) -> Vec<u8> {
+    let compressed = deflated(bytes);
+    let (begin, rest) = compressed.split_at(2);
+    [begin, &[0, 0, 0, 0xff, 0xff].repeat(blocks), rest].concat()
+}
+
+/// Returns a tree, and its name.
+fn tree() -> (Vec<u8>, Id) {
+    let tree = [&b"100644 f\0"[..], &[7; 20]].concat();
+    let mut hash = begin(Algorithm::Sha1, Kind::Tree, tree.len() as u64);
+    hash.update(&tree);
+    let id = Id::from_bytes(finish(hash).expect("no collision").as_slice()).expect("a name");
+    (tree, id)
+}
+
+/// It may be long and hold next to nothing.
+#[test]
+fn what_is_compressed_counts() {
+    let (scratch, (tree, id)) = (Scratch::new(), tree());
+    let path = scratch.path().join("file");
+    let object = [format!("tree {}\0", tree.len()).as_bytes(), &tree].concat();
+    let read = |is_loose, file: &OwnedFd, work: &Work| {
+        if is_loose {
+            return loose_tree(file, &id, work);
+        }
+        let entry = packed::entry(file, 0, Algorithm::Sha1)?;
+        packed::inflated(file, &entry, work)
+    };
+    for (blocks, is_one) in [(0, true), (10, true), (100_000, false)] {
+        let loose = with_nothing(&object, blocks);
+        let head = header(2, tree.len());
+        let packed = [head, with_nothing(&tree, blocks)].concat();
+        for (is_loose, bytes) in [(true, &loose), (false, &packed)] {
+            std::fs::write(&path, bytes).expect("written");
+            let (work, length) = (Work::of(1 << 20), bytes.len() as u64);
+            let found = read(is_loose, &opened(&path), &work);
+            assert_eq!(found.is_some_and(|it| it == tree), is_one, "{blocks} {is_loose}");
+            let counted = (1 << 20) - work.left();
+            assert!(counted + 2 >= length.min(4 << 10) && counted < 40 << 10, "{counted}");
+        }
+        std::fs::write(&path, &loose).expect("written");
+        let work = Work::of(object.len() as u64 + loose.len() as u64);
+        assert!(is_loose(&opened(&path), &id, &work));
+        assert_eq!(work.left(), 0);
+    }
 }
 
 /// An entry of a pack: its type, the place of its base before it, and what is compressed.

@@ -139,7 +139,6 @@ impl<'a> Walk<'a> {
             let bytes = self.inflated(&packed, work)?;
             return self.named(&packed, kind, bytes);
         }
-        work.take(packed.size)?;
         let (mut hash, mut left) = (begin(self.algorithm, kind, packed.size), packed.size);
         let most = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
         let (mut stream, mut buffer) =
@@ -147,6 +146,7 @@ impl<'a> Walk<'a> {
         while left > 0 {
             let length = usize::try_from(left).map_or(most, |left| left.min(most));
             let part = buffer.get_mut(..length)?;
+            work.take(length as u64)?;
             (stream.fill(part)? == length).then_some(())?;
             hash.update(part);
             left -= length as u64;

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use super::GitTraps;
 use super::git::is;
 use super::settings::ids;
-use super::trees::StoredTrees;
+use super::trees::{KnownTrees, StoredTrees};
 use crate::git_index::{self, Beside};
 use crate::git_object::Work;
+use crate::git_tree::Id;
 
 /// Where a repository has what is checked out; the other file of a split one is called `sharedindex.ID`.
 const INDEX: &str = "index";
@@ -24,13 +25,25 @@ const INDEXES: u64 = 16 << 30;
 /// What is counted for each beside its bytes.
 const EACH: u64 = 64 << 10;
 
-/// What may still be looked at of the indexes in a mount.
+/// What may still be looked at of the indexes in a mount, and what was found of their trees.
 #[derive(Debug)]
-pub struct IndexWork(pub(super) Work);
+pub struct IndexWork {
+    new: Work,
+    /// Of those that are old: a command that leaves many takes nothing of it.
+    old: Work,
+    trees: KnownTrees,
+}
 
 impl Default for IndexWork {
     fn default() -> Self {
-        Self(Work::of(INDEXES))
+        Self::of(INDEXES)
+    }
+}
+
+impl IndexWork {
+    /// Begins with so many bytes for new ones, and as many for those that are old.
+    pub(super) fn of(bytes: u64) -> Self {
+        Self { new: Work::of(bytes), old: Work::of(bytes), trees: KnownTrees::default() }
     }
 }
 
@@ -47,7 +60,7 @@ impl GitTraps<'_> {
     pub fn unsound_index(
         &self,
         path: &Path,
-        IndexWork(work): &IndexWork,
+        all: &IndexWork,
         is_old: &dyn Fn() -> bool,
     ) -> Option<&'static str> {
         let above = path.parent().filter(|_| path.file_name().is_some_and(is_index))?;
@@ -55,13 +68,15 @@ impl GitTraps<'_> {
         let Ok(file) = sides.open_file(path) else {
             return self.is_of_git(above).then_some(UNSOUND);
         };
+        let is_old = is_old();
+        let work = if is_old { &all.old } else { &all.new };
         let why = || if work.is_spent() { BEYOND } else { UNSOUND };
         let ids = work.take(EACH).and_then(|()| ids(&sides, above, work));
         let Some(ids) = ids else { return Some(why()) };
-        let trees = StoredTrees::of(above, sides, work);
-        let beside = Beside { work, stored: &|id| trees.read(id) };
-        let fault = git_index::check(&file, ids, &beside).err();
-        fault.filter(|fault| !fault.is_of_trees() || !is_old()).map(|_| why())
+        let trees = StoredTrees::of(above, sides, &all.trees, work);
+        let stored = |id: &Id| trees.read(id);
+        let beside = Beside { work, stored: (!is_old).then_some(&stored) };
+        git_index::check(&file, ids, &beside).err().map(|_| why())
     }
 
     /// The same whatever its age, each looked at once.

@@ -109,13 +109,14 @@ impl<'a> Sides<'a> {
         Ok(files.map(|entry| entry.name).collect())
     }
 
-    /// Returns the names that either side has in a directory, each once; some may be of what was taken away.
-    pub(super) fn names(&self, path: &Path) -> Result<Vec<OsString>> {
+    /// Returns the names that either side has in a directory, each once; some may be of what was taken away. No more than
+    /// so many are listed of a side.
+    pub(super) fn names(&self, path: &Path, most: usize) -> Result<Vec<OsString>> {
         let mut names = BTreeSet::new();
         for side in self.each() {
             let listed = self.look_in(side, path, &|dir| {
                 let dir = self.fs.open_below(dir, Path::new("."), Open::List)?;
-                self.fs.list(dir.as_fd(), usize::MAX)
+                self.fs.list(dir.as_fd(), most)
             });
             match listed {
                 Err(errno) if errno == Errno::LOOP || is_absent(errno) => {}

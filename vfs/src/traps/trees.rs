@@ -1,8 +1,10 @@
 //! The trees of a repository, which are believed by their names only: it does not matter who wrote them.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Sides;
 use crate::git_object::{self, Work};
@@ -10,25 +12,83 @@ use crate::git_tree::{Id, loose_path};
 
 /// What is counted for each tree that is asked for, each name beside packs, and each pack that is looked into.
 const TREE: u64 = 4 << 10;
-const NAME: u64 = 1 << 10;
+const NAME: u64 = 4 << 10;
 const PACK: u64 = 64 << 10;
+/// The most names beside packs: with more there no pack is looked into.
+const NAMES: usize = 1 << 17;
+/// How many bytes of trees are remembered, and what is counted for each beside its own.
+const KEPT: usize = 64 << 20;
+const EACH: usize = 256;
+
+/// What was found in the repositories of a mount: one tree is asked for any number of times.
+#[derive(Debug)]
+pub(super) struct KnownTrees {
+    /// By the directory of objects.
+    stores: RefCell<HashMap<PathBuf, Store>>,
+    /// How many bytes more are remembered.
+    room: Cell<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Store {
+    /// The names of the indexes of packs.
+    packs: Option<Arc<[OsString]>>,
+    trees: HashMap<Id, Found>,
+}
+
+/// A tree, or that there is none.
+#[derive(Clone, Debug)]
+struct Found(Option<Vec<u8>>);
+
+impl Default for KnownTrees {
+    fn default() -> Self {
+        Self { stores: RefCell::default(), room: Cell::new(KEPT) }
+    }
+}
+
+impl KnownTrees {
+    fn tree(&self, objects: &Path, id: &Id) -> Option<Found> {
+        self.stores.borrow().get(objects)?.trees.get(id).cloned()
+    }
+
+    fn packs(&self, objects: &Path) -> Option<Arc<[OsString]>> {
+        self.stores.borrow().get(objects)?.packs.clone()
+    }
+
+    /// Remembers what a tree is, or that there is none, as long as there is room.
+    fn keep(&self, objects: &Path, id: &Id, tree: Option<&Vec<u8>>) {
+        let length = tree.map_or(0, Vec::len) + EACH;
+        if let Some(room) = self.room.get().checked_sub(length) {
+            self.room.set(room);
+            self.change(objects, &|store| drop(store.trees.insert(*id, Found(tree.cloned()))));
+        }
+    }
+
+    fn change(&self, objects: &Path, change: &dyn Fn(&mut Store)) {
+        change(self.stores.borrow_mut().entry(objects.to_owned()).or_default());
+    }
+}
 
 /// Where they are, on both sides.
 pub(super) struct StoredTrees<'a> {
     sides: Sides<'a>,
     objects: PathBuf,
-    /// The names of the indexes of packs.
-    packs: OnceCell<Vec<OsString>>,
+    known: &'a KnownTrees,
     work: &'a Work,
 }
 
 impl<'a> StoredTrees<'a> {
     /// Takes those of a git directory; a linked work tree's are those of its repository.
-    pub(super) fn of(git_dir: &Path, sides: Sides<'a>, work: &'a Work) -> Self {
+    pub(super) fn of(
+        git_dir: &Path,
+        sides: Sides<'a>,
+        known: &'a KnownTrees,
+        work: &'a Work,
+    ) -> Self {
         let is_linked = sides.has(git_dir, "commondir");
         let common = git_dir.parent().and_then(Path::parent).filter(|_| is_linked);
         let objects = common.unwrap_or(git_dir).join("objects");
-        Self { sides, objects, packs: OnceCell::new(), work }
+        Self { sides, objects, known, work }
     }
 
     pub(super) fn read(&self, id: &Id) -> Option<Vec<u8>> {
@@ -36,18 +96,36 @@ impl<'a> StoredTrees<'a> {
             return Some(Vec::new());
         }
         self.work.take(TREE)?;
-        let loose = self.sides.open_file(&self.objects.join(loose_path(id)));
-        let loose = loose.ok().and_then(|file| git_object::loose_tree(&file, id, self.work));
-        loose.or_else(|| self.packs().iter().find_map(|pack| self.packed(pack, id)))
+        if let Some(Found(known)) = self.known.tree(&self.objects, id) {
+            self.work.take(known.as_ref().map_or(0, Vec::len) as u64)?;
+            return known;
+        }
+        let found = self.loose(id).or_else(|| self.of_packs(id));
+        self.known.keep(&self.objects, id, found.as_ref());
+        found
     }
 
-    fn packs(&self) -> &[OsString] {
-        self.packs.get_or_init(|| {
-            let names = self.sides.names(&self.objects.join("pack")).unwrap_or_default();
-            let is_index = |name: &OsString| Path::new(name).extension() == Some("idx".as_ref());
-            let is_looked_at = self.work.take(names.len() as u64 * NAME).is_some();
-            names.into_iter().filter(|name| is_looked_at && is_index(name)).collect()
-        })
+    fn loose(&self, id: &Id) -> Option<Vec<u8>> {
+        let file = self.sides.open_file(&self.objects.join(loose_path(id))).ok()?;
+        git_object::loose_tree(&file, id, self.work)
+    }
+
+    fn of_packs(&self, id: &Id) -> Option<Vec<u8>> {
+        let known = self.known.packs(&self.objects);
+        let packs = known.or_else(|| self.list().map(Arc::from))?;
+        self.known.change(&self.objects, &|store| store.packs = Some(packs.clone()));
+        packs.iter().find_map(|pack| self.packed(pack, id))
+    }
+
+    /// Lists the indexes of packs; none where there are more names than are looked at.
+    fn list(&self) -> Option<Vec<OsString>> {
+        let left = usize::try_from(self.work.left() / NAME).unwrap_or(NAMES);
+        let listed = self.sides.names(&self.objects.join("pack"), left.min(NAMES) + 1);
+        let mut names = listed.unwrap_or_default();
+        self.work.take(names.len() as u64 * NAME)?;
+        let is_looked_at = names.len() <= NAMES;
+        names.retain(|it| is_looked_at && Path::new(it).extension() == Some("idx".as_ref()));
+        Some(names)
     }
 
     fn packed(&self, index: &OsString, id: &Id) -> Option<Vec<u8>> {

@@ -6,7 +6,7 @@ use crate::testing::{Scratch, git};
 
 /// Returns what is wrong with the index of a repository.
 fn fault_of(path: &Path, ids: Algorithm) -> Option<IndexFault> {
-    let beside = Beside { work: &Work::default(), stored: &|_| None };
+    let beside = Beside { work: &Work::default(), stored: Some(&|_| None) };
     match check(&File::open(path).expect("an index").into(), ids, &beside) {
         Ok(()) => None,
         Err(IndexWarning::Unusable { fault, .. }) => Some(fault),
@@ -111,12 +111,16 @@ fn trees_are_those_of_the_entries() {
 #[test]
 fn paths_of_directories_are_not_unfolded_without_end() {
     let chain = |depth: usize, last: &str| format!("\0-1 1\n{}{last}", "a\0-1 1\n".repeat(depth));
-    let fault = |content: String| Claims::default().add(content.as_bytes(), SHA1).err();
+    let fault = |content: String| Claims::new(&Work::default()).add(content.as_bytes(), SHA1).err();
     assert_eq!(fault(chain(2000, "b\0-1 0\n")), None);
     assert_eq!(fault(chain(3000, "b\0-1 0\n")), Some(IndexFault::TooLarge));
     let children = |count| format!("c\0-1 {count}\n{}", "d\0-1 0\n".repeat(count));
     assert_eq!(fault(chain(2000, &children(1000))), None);
     assert_eq!(fault(chain(2000, &children(100_000))), Some(IndexFault::TooLarge));
+    for (bytes, expected) in [(20_000, None), (10_000, Some(IndexFault::TooLarge))] {
+        let counted = Claims::new(&Work::of(bytes)).add(chain(100, "b\0-1 0\n").as_bytes(), SHA1);
+        assert_eq!(counted.err(), expected, "{bytes}");
+    }
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn index(entries: &[Vec<u8>], after: &[u8]) -> Vec<u8> {
 }
 
 fn checked(entries: &[Vec<u8>], after: &[u8]) -> Result<()> {
-    let beside = Beside { work: &Work::default(), stored: &|_| None };
+    let beside = Beside { work: &Work::default(), stored: Some(&|_| None) };
     check_bytes(&index(entries, after).as_slice(), Algorithm::Sha1, &beside)
 }
 
@@ -214,10 +218,11 @@ fn named(name: &str) -> Vec<u8> {
 #[test]
 fn work_on_indexes_is_bounded() {
     let bytes = index(&[named("a")], b"");
-    let work = Work::of(bytes.len() as u64 + 1);
-    let beside = Beside { work: &work, stored: &|_| None };
+    // What is read, the name, and where another end may be.
+    let work = Work::of(bytes.len() as u64 + 1 + 4);
+    let beside = Beside { work: &work, stored: Some(&|_| None) };
     let check = || check_bytes(&bytes.as_slice(), Algorithm::Sha1, &beside);
-    assert_eq!((check(), work.is_spent()), (Ok(()), false));
+    assert_eq!((check(), work.left(), work.is_spent()), (Ok(()), 0, false));
     assert_eq!((check(), work.is_spent()), (Err(IndexFault::TooLarge), true));
 }
 

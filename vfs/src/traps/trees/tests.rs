@@ -1,8 +1,11 @@
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::{KnownTrees, PACK, StoredTrees, TREE};
 use crate::fs::{Kind, OsFs};
 use crate::git_object::Work;
+use crate::git_tree::Id;
 use crate::testing::{self, Scratch};
 use crate::traps::{GitTraps, IndexWork, Sides};
 
@@ -61,6 +64,10 @@ fn held(layer: &Scratch, tree: &Scratch) -> bool {
     GitTraps::new(sides).held(Path::new(INDEX), Kind::File).is_some()
 }
 
+fn copy(from: &Path, to: &Path) {
+    fs::write(to, fs::read(from).expect("read")).expect("written");
+}
+
 /// Whether the repository's index is held when it is in the layer, and all else as `is_new` says.
 fn is_held(repository: &Scratch, is_new: bool) -> bool {
     let other = Scratch::new();
@@ -68,7 +75,7 @@ fn is_held(repository: &Scratch, is_new: bool) -> bool {
         return held(repository, &other);
     }
     fs::create_dir(other.path().join(".git")).expect("a directory");
-    fs::copy(repository.path().join(INDEX), other.path().join(INDEX)).expect("copied");
+    copy(&repository.path().join(INDEX), &other.path().join(INDEX));
     held(&other, repository)
 }
 
@@ -143,7 +150,7 @@ fn a_tree_is_believed_by_its_name_only() {
     });
     fs::remove_file(&older).expect("removed");
     assert!(is_held(&scratch, false));
-    fs::copy(other, older).expect("copied");
+    copy(&other, &older);
     assert!(is_held(&scratch, false));
 }
 
@@ -169,12 +176,71 @@ fn damaged_packs_are_read_to_an_end() {
     assert!(held > 0);
 }
 
-/// Whether the user's own or not: nobody knows what it says.
+/// One may be asked for any number of times.
+#[test]
+fn what_was_found_of_a_tree_is_remembered() {
+    let scratch = repository("sha1");
+    git(scratch.path(), &["repack", "-adqf"]);
+    let (known, work) = (KnownTrees::default(), Work::default());
+    let read = |id: &str| {
+        let before = work.left();
+        let sides = Sides::new(&OsFs, None, scratch.fd());
+        let trees = StoredTrees::of(Path::new(".git"), sides, &known, &work);
+        let found = trees.read(&Id::from_digits(id.as_bytes()).expect("a name"));
+        (found.map(|it| it.len() as u64), before - work.left())
+    };
+    let (packed, none) = (git(scratch.path(), &["rev-parse", "main:a"]), "1".repeat(40));
+    for id in [packed, none] {
+        let (first, second) = (read(&id), read(&id));
+        assert!(first.1 >= TREE + PACK);
+        assert_eq!(second, (first.0, TREE + first.0.unwrap_or(0)));
+    }
+    // The names of packs are listed once.
+    assert_eq!(read(&"2".repeat(40)), (None, TREE + PACK));
+}
+
+#[test]
+fn no_more_names_are_listed_than_are_asked_for() {
+    let scratch = repository("sha1");
+    let sides = Sides::new(&OsFs, None, scratch.fd());
+    let names = |most| sides.names(Path::new(".git"), most).expect("listed").len();
+    assert_eq!(names(3), 3);
+    assert!(names(100) > 3);
+}
+
+/// Nobody knows what it says.
 #[test]
 fn an_index_beyond_what_is_looked_at_is_unsound() {
     let scratch = repository("sha1");
     let git = GitTraps::new(Sides::new(&OsFs, None, scratch.fd()));
-    let why = |work| git.unsound_index(Path::new(INDEX), &IndexWork(Work::of(work)), &|| true);
-    assert_eq!(why(1 << 30), None);
-    assert!(why(70_000).is_some_and(|why| why.contains("beyond")));
+    for is_old in [false, true] {
+        let why = |work| git.unsound_index(Path::new(INDEX), &IndexWork::of(work), &|| is_old);
+        assert_eq!(why(1 << 30), None);
+        assert!(why(66_000).is_some_and(|why| why.contains("beyond")));
+    }
+}
+
+/// What a command leaves takes nothing of what is looked at of the user's own.
+#[test]
+fn an_index_that_is_old_is_looked_at_after_too_many_new_ones() {
+    let scratch = repository("sha1");
+    let git = GitTraps::new(Sides::new(&OsFs, None, scratch.fd()));
+    let work = IndexWork::of(75_000);
+    let is_held = |is_old| git.unsound_index(Path::new(INDEX), &work, &|| is_old).is_some();
+    assert!(is_held(false));
+    assert!(!is_held(true));
+}
+
+/// Nor does a hole that nobody reads count: it costs nothing to make.
+#[test]
+fn what_is_read_of_an_index_counts() {
+    let scratch = repository("sha1");
+    let length: u32 = 500 << 20;
+    let index = [&b"DIRC\0\0\0\x02\0\0\0\0ZZZZ"[..], &length.to_be_bytes()].concat();
+    let file = fs::File::create(scratch.path().join(INDEX)).expect("made");
+    file.write_all_at(&index, 0).expect("written");
+    file.set_len(index.len() as u64 + u64::from(length) + 20).expect("a hole");
+    let git = GitTraps::new(Sides::new(&OsFs, None, scratch.fd()));
+    let why = git.unsound_index(Path::new(INDEX), &IndexWork::of(1 << 20), &|| false);
+    assert_eq!(why, None);
 }
