@@ -53,8 +53,8 @@ impl Identity {
 /// The tests of other people's builds and agents.
 const WORK: &str = "work::";
 /// Those that root does not run once more: of other people's build systems, registries and servers, and those that take
-/// long and ask nothing of who runs them, as properties of plans, what a build does with results, and write-back that
-/// is killed or raced.
+/// long and ask nothing of who runs them, as properties of plans, what a build does with results, and calls of
+/// write-back that fail.
 const ONCE_IS_ENOUGH: [&str; 17] = [
     "runners::bazel::",
     "runners::buildbox_run::",
