@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use gix_object::Kind;
 
-use super::check::is_plain as is_plain_name;
+use super::check::is_plain;
 use super::older::{is_equal, is_without_files};
 use super::parse::{Entry, FOLDED, PATH_MAX, Reader, TYPE};
 use super::{IndexFault, Stored};
@@ -104,18 +104,12 @@ impl<'w> Claims<'w> {
 
     /// Returns whether what is left is said of directories in which there is nothing.
     fn are_without_files(&self, stored: &Stored<'_>) -> bool {
-        let is_one = |(path, claim): (&Vec<u8>, &Claim)| {
-            let path = path.strip_suffix(b"/").unwrap_or(path);
+        let is_one = |claim: &Claim| {
             let id = Id::from_bytes(&claim.id).filter(|_| claim.count == 0);
-            path.split(|byte| *byte == b'/').all(is_plain_name)
-                && id.is_some_and(|id| is_without_files(id, stored))
+            id.is_some_and(|id| is_without_files(id, stored))
         };
-        self.said.iter().all(is_one)
+        self.said.values().all(is_one)
     }
-}
-
-fn is_plain(name: &[u8]) -> bool {
-    !name.is_empty() && !name.contains(&b'/')
 }
 
 fn number(digits: &[u8]) -> Result<u64> {

@@ -28,8 +28,8 @@ fn is_among_references(path: &Path) -> bool {
 }
 
 fn is_data(file: &OwnedFd) -> bool {
-    let is_plain = |mode: u32| mode & EXECUTABLE == 0;
-    let is_plain = OsFs.status_of(file.as_fd()).is_ok_and(|status| is_plain(status.mode));
+    let status = OsFs.status_of(file.as_fd());
+    let is_plain = status.is_ok_and(|status| status.mode & EXECUTABLE == 0);
     let text = git_config::read(file).filter(|_| is_plain);
     text.is_some_and(|text| is_of_one(&text) || is_log(&text))
 }
