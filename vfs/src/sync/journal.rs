@@ -331,18 +331,6 @@ impl Ledger {
         self.settled.extend(seen.into_iter().map(|seen| (mount, seen)));
     }
 
-    /// Returns whether nothing happened to an inode of a mount since write-back left it.
-    pub(super) fn has_settled(&self, mount: u32, seen: &Seen) -> bool {
-        let mut known = self.settled.iter().rev();
-        let last = known.find(|(of, known)| *of == mount && known.ino == seen.ino);
-        last.is_some_and(|(_, known)| (known.born, known.changed) == (seen.born, seen.changed))
-    }
-
-    /// Returns whether write-back left anything in a mount.
-    pub(super) fn has_settled_any(&self, mount: u32) -> bool {
-        self.settled.iter().any(|(of, _)| *of == mount)
-    }
-
     /// Gives up what was put at some paths of mounts: it stays, and is no part of the run any more.
     pub(super) fn forget(&mut self, paths: &[(u32, BTreeSet<PathBuf>)]) -> bool {
         let mut has_any = false;

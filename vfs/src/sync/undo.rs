@@ -16,7 +16,7 @@ use super::apply::{
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, Lacking, Restored, Seen, SyncError, follow};
+use super::{Failed, Lacking, Restored, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -101,8 +101,8 @@ fn take_back(
             report.later = doubtful.among(&chosen);
             let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
             report.changed_since.extend(kept.told.iter().cloned());
-            let is_known = |root: &Seen| ledger.has_settled(mount.number, root);
-            let mut bench = Bench::open(fs, run, mount, &is_known)?;
+            let settled = ledger.settled(mount.number);
+            let mut bench = Bench::open(fs, run, mount, &|root| settled.has(root))?;
             let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
             let part = part.and_then(|()| {
                 let known = (&ledger, &alone.files(mount.number), &kept.refreshed);

@@ -23,8 +23,7 @@ pub(in crate::sync) struct Bench<'a> {
     undo: OwnedFd,
     /// The name of the stage at the root of the target.
     beside: Option<OsString>,
-    /// The root before that stage was made.
-    before: Option<Seen>,
+    root_time: Option<Time>,
     /// The root with the stage, where nobody else had changed it before.
     ours: Option<Seen>,
     top: BorrowedFd<'a>,
@@ -52,14 +51,14 @@ impl<'a> Bench<'a> {
             stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
             undo,
             beside: None,
-            before: None,
+            root_time: None,
             ours: None,
             top: mount.root,
             run: run.dir,
             mount: mount.number,
         };
         if let Some(name) = beside {
-            bench.before = Some(Seen::from(&there));
+            bench.root_time = Some(there.status.modified.into());
             let made = bench.make_beside(fs, &name);
             bench.stage = made.map_err(io("make", Path::new(&name)))?;
             bench.ours = bench.look(fs).filter(|_| is_known(&Seen::from(&there)));
@@ -108,7 +107,7 @@ impl<'a> Bench<'a> {
     }
 
     pub(in crate::sync) fn root_time(&self) -> Option<Time> {
-        self.before.map(|before| before.modified)
+        self.root_time
     }
 
     /// Moves what is in the stage to a directory at the root of the target that no run takes away; returns its

@@ -120,14 +120,15 @@ pub(in crate::sync) fn leave(
     ledger: &mut Ledger,
     time: Option<Time>,
 ) -> Result<bool, SyncError> {
-    let (is_beside, mount) = (bench.is_beside(), bench.mount());
-    let is_ours = |root: &Seen| bench.is_ours(root) || ledger.has_settled(mount, root);
-    let is_ours = is_beside && bench.look(fs).as_ref().is_some_and(is_ours);
+    let (mount, root) = (bench.mount(), bench.look(fs).filter(|_| bench.is_beside()));
+    let settled = ledger.settled(mount);
+    // Alone, the root would say that something was written back.
+    let is_ours =
+        !settled.is_empty() && root.is_some_and(|root| bench.is_ours(&root) || settled.has(&root));
     bench.leave(fs, time)?;
     // What was looked at since may have been opened again.
     bench.root.close().map_err(io("close", Path::new("")))?;
-    // By itself it would say that something was written back.
-    let left = bench.look(fs).filter(|_| is_ours && ledger.has_settled_any(mount));
+    let left = bench.look(fs).filter(|_| is_ours);
     ledger.settle_all(mount, left);
     Ok(left.is_some())
 }
