@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "tasks talk to a terminal")]
 
+mod arch;
 mod bench;
 mod check;
 mod fuzz;
@@ -24,14 +25,14 @@ const USAGE: &str = "\
 usage: cargo ci <task>
 
   test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
-  provision [kernels]                    fetch other people's work that tests do (network)
-  prepare [kernels]                      the same, and build the tests meanwhile
+  provision [kernels] [aarch64]          fetch other people's work that tests do (network)
+  prepare [kernels] [aarch64]            the same, and build the tests meanwhile
   check                                  formatting, lints, documentation, tidy
   tidy                                   the project's own rules about its text
   bench [launch] [memory] [build] [sync] [materialize] [network]
                                          measure against the floor and against bubblewrap
         [--rounds N] [--peer NAME] [--core LIST] [--json]
-  kernels [6.1] [6.12] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
+  kernels [6.1] [6.12] [6.12-aarch64] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
                                          run the tests on kernels of Debian, in qemu, and on this one
   mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
   package                                build the release and make a Debian package of it

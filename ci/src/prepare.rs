@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 
+use crate::arch::Arch;
 use crate::provision;
-use crate::test::{Builds, Place};
+use crate::test::{Build, Place};
 
 /// Provisions, as `cargo ci provision` with the same words, and builds the tests meanwhile: one waits for the network,
 /// the other for processors.
@@ -14,7 +15,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     // It makes the user that both need, too.
     let place = Place::new()?;
     std::thread::scope(|scope| {
-        let building = scope.spawn(|| Builds::of(&place).map(drop));
+        let building = scope.spawn(|| Build::of(&place, Arch::HERE).map(drop));
         let provisioned = provision::run(args);
         if let Err(error) = &provisioned {
             eprintln!("ci: {error:#}");

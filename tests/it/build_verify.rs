@@ -115,23 +115,27 @@ fn what_can_not_be_built_can_not_be_verified() {
     assert!(both.fails(2).contains("--check"), "{both:?}");
 }
 
-/// A layer that is taken away is named by its rule.
-#[test]
-#[cfg(feature = "test-switches")]
-fn broken_rules_are_named() {
-    let project = Project::new(ACTIONS);
-    project.write("in", "x\n");
-    for (layer, rule) in [
-        ("mount-flags", "mount /run/endow/README made"),
-        ("network-namespace", "network = none"),
-        ("seccomp", "calls bpf"),
-        ("landlock", "level full"),
-    ] {
-        let mut command = project.world.endow(["build", "--verify", "--quiet"]);
-        let said = crate::harness::said(command.env("ENDOW_TEST_WITHOUT", layer));
-        assert!(
-            said.fails(1).is_empty() && said.stdout.contains(&format!("broken  {rule}")),
-            "{layer}: {said:?}"
-        );
+#[cfg(feature = "switch-tests")]
+mod layers {
+    use super::*;
+
+    /// A layer that is taken away is named by its rule.
+    #[test]
+    fn broken_rules_are_named() {
+        let project = Project::new(ACTIONS);
+        project.write("in", "x\n");
+        for (layer, rule) in [
+            ("mount-flags", "mount /run/endow/README made"),
+            ("network-namespace", "network = none"),
+            ("seccomp", "calls bpf"),
+            ("landlock", "level full"),
+        ] {
+            let mut command = project.world.endow(["build", "--verify", "--quiet"]);
+            let said = crate::harness::said(command.env("ENDOW_TEST_WITHOUT", layer));
+            assert!(
+                said.fails(1).is_empty() && said.stdout.contains(&format!("broken  {rule}")),
+                "{layer}: {said:?}"
+            );
+        }
     }
 }

@@ -28,7 +28,7 @@ mod kept_repositories;
 mod kept_runs;
 mod kept_stuck;
 mod killed;
-#[cfg(feature = "test-switches")]
+#[cfg(feature = "switch-tests")]
 mod layers;
 mod learn;
 mod machines;

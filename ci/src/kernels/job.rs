@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::test::{Build, Builds, END_TO_END, TestBinary, USER};
+use crate::test::{Build, END_TO_END, LAYERS, TestBinary, USER};
 
 use super::selection::Selection;
 
@@ -39,7 +39,7 @@ impl Job {
     }
 
     /// Runs a test executable.
-    fn test(test: &TestBinary, build: &Build, user: &'static str, words: Vec<String>) -> Self {
+    fn test(test: &TestBinary, endow: &Path, user: &'static str, words: Vec<String>) -> Self {
         let command = [text(&test.path)].into_iter().chain(words).collect();
         Self {
             before: None,
@@ -47,7 +47,7 @@ impl Job {
             user,
             seconds: 3000,
             directory: text(&test.package),
-            endow: text(&build.endow),
+            endow: text(endow),
             command,
         }
     }
@@ -89,32 +89,36 @@ impl Job {
 }
 
 /// Every test of the selection, as the ordinary user, and end-to-end tests as root.
-pub(super) fn tests(builds: &Builds, selection: &Selection) -> Vec<Job> {
-    let plain = &builds.plain;
-    let of = |user, words: Vec<String>| {
-        let wanted = plain.tests.iter().filter(move |test| user != "root" || test.end_to_end);
+pub(super) fn tests(build: &Build, selection: &Selection) -> Vec<Job> {
+    let of = |user| {
+        let wanted = build.tests.iter().filter(move |test| user != "root" || test.end_to_end);
         let wanted = wanted.filter(|test| selection.takes(&test.label));
-        wanted.map(move |test| Job::test(test, plain, user, words.clone())).collect::<Vec<_>>()
+        wanted.map(move |test| {
+            let skips = ["--skip", LAYERS].into_iter().filter(|_| test.end_to_end);
+            let words = selection.words().into_iter().chain(skips.map(str::to_owned));
+            Job::test(test, &build.endow, user, words.collect())
+        })
     };
-    let mut jobs = of(USER, selection.words());
-    for (test, names) in builds.featured.tests.iter().zip(&builds.only_featured) {
-        let names: Vec<&String> = names.iter().filter(|name| selection.wants(name)).collect();
-        if !names.is_empty() && selection.takes(&test.label) {
-            let exact = ["--exact".to_owned()].into_iter().chain(names.into_iter().cloned());
-            jobs.push(Job::test(test, &builds.featured, USER, exact.collect()));
-        }
-    }
+    let mut jobs: Vec<Job> = of(USER).collect();
+    jobs.extend(build.tests.iter().filter_map(|test| layers(build, test, selection)));
     if selection.as_root() {
-        jobs.extend(of("root", selection.words()));
+        jobs.extend(of("root"));
     }
     jobs
 }
 
+/// The tests of an executable that take layers away.
+fn layers(build: &Build, test: &TestBinary, selection: &Selection) -> Option<Job> {
+    let names: Vec<&String> = build.layers(test).filter(|name| selection.wants(name)).collect();
+    let exact = ["--exact".to_owned()].into_iter().chain(names.iter().copied().cloned());
+    let job = || Job::test(test, &build.switched, USER, exact.collect());
+    (!names.is_empty() && selection.takes(&test.label)).then(job)
+}
+
 /// The end-to-end tests whose name begins so.
-pub(super) fn named(builds: &Builds, prefix: &str) -> Option<Job> {
-    let mut tests = builds.plain.tests.iter();
-    let it = tests.find(|test| test.label == END_TO_END)?;
-    Some(Job::test(it, &builds.plain, USER, vec![prefix.to_owned()]))
+pub(super) fn named(build: &Build, prefix: &str) -> Option<Job> {
+    let it = build.tests.iter().find(|test| test.label == END_TO_END)?;
+    Some(Job::test(it, &build.endow, USER, vec![prefix.to_owned()]))
 }
 
 fn text(path: &Path) -> String {

@@ -2,7 +2,7 @@
 
 use super::job::{self, Job};
 use super::selection::Selection;
-use crate::test::Builds;
+use crate::test::Build;
 
 /// One kind of machine.
 pub(super) struct Machine {
@@ -13,7 +13,7 @@ pub(super) struct Machine {
     pub(super) words: &'static str,
     /// The kernels that can be it; all when there are none.
     kernels: &'static [&'static str],
-    jobs: fn(&Builds, &Selection) -> Vec<Job>,
+    jobs: fn(&Build, &Selection) -> Vec<Job>,
 }
 
 /// All kinds; the first is as Debian boots it.
@@ -30,14 +30,14 @@ pub(super) const MACHINES: [Machine; 4] = [
         what: "Landlock not in `lsm=`",
         words: "lsm=lockdown,yama,apparmor",
         kernels: &[],
-        jobs: |builds, _| special(builds, "machines::landlock_off::", None),
+        jobs: |build, _| special(build, "machines::landlock_off::", None),
     },
     Machine {
         name: "userns-off",
         what: "`user.max_user_namespaces=0`",
         words: "",
         kernels: &[],
-        jobs: |builds, _| special(builds, "machines::userns_off::", Some("userns_off")),
+        jobs: |build, _| special(build, "machines::userns_off::", Some("userns_off")),
     },
     Machine {
         name: "apparmor",
@@ -54,22 +54,22 @@ impl Machine {
     }
 
     /// What its guest does; the first job asks `endow doctor`.
-    pub(super) fn jobs(&self, builds: &Builds, selection: &Selection) -> Vec<Job> {
-        (self.jobs)(builds, selection)
+    pub(super) fn jobs(&self, build: &Build, selection: &Selection) -> Vec<Job> {
+        (self.jobs)(build, selection)
     }
 }
 
-fn plain(builds: &Builds, selection: &Selection) -> Vec<Job> {
-    [Job::doctor(&builds.plain.endow)].into_iter().chain(job::tests(builds, selection)).collect()
+fn plain(build: &Build, selection: &Selection) -> Vec<Job> {
+    [Job::doctor(&build.endow)].into_iter().chain(job::tests(build, selection)).collect()
 }
 
-fn special(builds: &Builds, tests: &str, before: Option<&'static str>) -> Vec<Job> {
-    let doctor = Job::doctor(&builds.plain.endow).after(before);
-    [doctor].into_iter().chain(job::named(builds, tests)).collect()
+fn special(build: &Build, tests: &str, before: Option<&'static str>) -> Vec<Job> {
+    let doctor = Job::doctor(&build.endow).after(before);
+    [doctor].into_iter().chain(job::named(build, tests)).collect()
 }
 
-fn apparmor(builds: &Builds, _: &Selection) -> Vec<Job> {
-    let without = special(builds, "machines::apparmor::", Some("restrict"));
-    let with = special(builds, "machines::apparmor::", Some("profile"));
+fn apparmor(build: &Build, _: &Selection) -> Vec<Job> {
+    let without = special(build, "machines::apparmor::", Some("restrict"));
+    let with = special(build, "machines::apparmor::", Some("profile"));
     without.into_iter().chain(with).map(Job::installed).collect()
 }

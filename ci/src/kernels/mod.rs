@@ -1,6 +1,7 @@
 //! `cargo ci kernels`: the tests on kernels of Debian, booted in qemu, and on the running one.
 //!
-//! `cargo ci provision kernels` fetches the kernels and makes a root for their guests; the sources and the
+//! `cargo ci provision kernels` fetches the kernels and makes a root for their guests (`provision aarch64`
+//! those of the other architecture, which are booted only where they are named); the sources and the
 //! test executables are a second disk, and what to do is the third. A guest tells what it did through
 //! a port, and turns itself off.
 
@@ -20,9 +21,10 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use self::kernel::NAMES;
+use self::kernel::{NAMES, USUAL};
 use self::selection::Scope;
 use self::session::Session;
+use crate::arch::Arch;
 use crate::workspace;
 
 /// The kernel that this machine runs, which is not booted.
@@ -44,13 +46,20 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         println!("not run: kernels (only root can make the root of their guests)");
         return Ok(ExitCode::SUCCESS);
     }
-    let session = Session::new(&options)?;
-    let mut columns = Vec::new();
-    for name in &options.kernels {
-        columns.push(if name == RUNNING { session.running()? } else { session.boots(name)? });
+    let (mut columns, mut left_out) = (Vec::new(), Vec::new());
+    for arch in Arch::ALL {
+        let names: Vec<String> = options.of(arch);
+        if names.is_empty() {
+            continue;
+        }
+        let session = Session::new(&options, arch)?;
+        for name in &names {
+            columns.push(if name == RUNNING { session.running()? } else { session.boots(name)? });
+        }
+        left_out.extend(session.left_out(&names));
     }
     if options.write {
-        table::write(&columns, &session.left_out(&options.kernels))?;
+        table::write(&columns, &left_out)?;
     }
     println!();
     let mut failed = 0;
@@ -82,9 +91,18 @@ impl Options {
         }
         options.filters.extend(words.cloned());
         if options.kernels.is_empty() {
-            options.kernels = NAMES.iter().chain([&RUNNING]).map(|it| (*it).to_owned()).collect();
+            options.kernels = USUAL.iter().chain([&RUNNING]).map(|it| (*it).to_owned()).collect();
         }
         Ok(options)
+    }
+
+    /// The kernels of one architecture, among which the running one is of this machine's.
+    fn of(&self, arch: Arch) -> Vec<String> {
+        let is_of = |name: &&String| match name.as_str() {
+            RUNNING => arch.is_here(),
+            name => kernel::arch(name) == Some(arch),
+        };
+        self.kernels.iter().filter(is_of).cloned().collect()
     }
 }
 
@@ -103,5 +121,8 @@ mod tests {
         assert_eq!(options.filters, ["run_"]);
         assert_eq!(parse(&[]).expect("fine").kernels, ["6.1", "6.12", "running"]);
         assert!(parse(&["2.6"]).is_err());
+        let both = parse(&["6.12-aarch64", "6.1"]).expect("fine");
+        assert_eq!(both.of(Arch::Aarch64), ["6.12-aarch64"]);
+        assert_eq!(both.of(Arch::X86_64), ["6.1"]);
     }
 }

@@ -8,20 +8,49 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use super::kernel::{Kernel, root_disk};
+use super::kernel::Kernel;
+use crate::arch::Arch;
 
 /// Seconds in which a kernel without disks must have ended where KVM works.
 const TRIAL: &str = "20";
 
-/// The program, and the package that has it.
-const QEMU: &str = "qemu-system-x86_64";
-const PACKAGE: &str = "qemu-system-x86";
+/// What a machine of one architecture is for qemu.
+struct Kind {
+    /// The program, and the package that has it.
+    program: &'static str,
+    package: &'static str,
+    machine: &'static str,
+    /// The processor where it is emulated.
+    emulated: &'static str,
+    console: &'static str,
+}
+
+fn kind(arch: Arch) -> Kind {
+    match arch {
+        Arch::X86_64 => Kind {
+            program: "qemu-system-x86_64",
+            package: "qemu-system-x86",
+            machine: "q35",
+            emulated: "max",
+            console: "ttyS0",
+        },
+        Arch::Aarch64 => Kind {
+            program: "qemu-system-aarch64",
+            package: "qemu-system-arm",
+            machine: "virt,gic-version=max",
+            // The real way to sign pointers takes most of the time of an emulation.
+            emulated: "max,pauth-impdef=on",
+            console: "ttyAMA0",
+        },
+    }
+}
 
 /// Sees to it that qemu is there.
-pub(super) fn check() -> Result<()> {
-    let status = Command::new(QEMU).arg("--version").stdout(Stdio::null()).status();
-    let status = status.with_context(|| format!("no {QEMU}: the package {PACKAGE} has it"))?;
-    ensure!(status.success(), "{QEMU} does not work: {status}");
+pub(super) fn check(arch: Arch) -> Result<()> {
+    let Kind { program, package, .. } = kind(arch);
+    let status = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+    let status = status.with_context(|| format!("no {program}: the package {package} has it"))?;
+    ensure!(status.success(), "{program} does not work: {status}");
     Ok(())
 }
 
@@ -36,6 +65,9 @@ pub(super) enum Accel {
 impl Accel {
     /// Finds out whether this machine boots that kernel with KVM.
     pub(super) fn find(kernel: &Kernel) -> Self {
+        if !kernel.arch.is_here() {
+            return Self::Tcg(format!("{} is of another architecture", kernel.name));
+        }
         if let Err(error) = File::options().read(true).write(true).open("/dev/kvm") {
             return Self::Tcg(format!("/dev/kvm can't be used: {error}"));
         }
@@ -61,12 +93,13 @@ impl Accel {
 
     /// The part that all boots have; `timeout` sees to it that each ends.
     fn machine(&self, kernel: &Kernel, seconds: &str) -> Command {
+        let kind = kind(kernel.arch);
         let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", seconds, QEMU, "-machine", "q35"]);
+        command.args(["--kill-after=10", seconds, kind.program, "-machine", kind.machine]);
         match self {
             Self::Kvm => command.args(["-accel", "kvm", "-cpu", "host"]),
             Self::Tcg(_) => {
-                command.args(["-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max"])
+                command.args(["-accel", "tcg,thread=multi,tb-size=1024", "-cpu", kind.emulated])
             }
         };
         command.args(["-smp", &cores().to_string(), "-m", "3072", "-nodefaults", "-no-reboot"]);
@@ -116,14 +149,15 @@ impl Boot<'_> {
         let disk = |path: &Path, more: &str| {
             format!("file={},format=raw,if=virtio,cache=unsafe{more}", path.display())
         };
-        command.arg("-drive").arg(disk(&root_disk(), ",snapshot=on"));
+        command.arg("-drive").arg(disk(&self.kernel.root_disk(), ",snapshot=on"));
         command.arg("-drive").arg(disk(self.payload, ",snapshot=on"));
         command.arg("-drive").arg(disk(self.jobs, ",readonly=on"));
         command.args(["-chardev", "file,id=told,path=/dev/stdout", "-device", "virtio-serial-pci"]);
         command.args(["-device", "virtserialport,chardev=told,name=told"]);
         command.arg("-serial").arg(format!("file:{}", self.console.display()));
         command.arg("-append").arg(format!(
-            "console=ttyS0 panic=-1 quiet mitigations=off endow_place={} {}",
+            "console={} panic=-1 quiet mitigations=off endow_place={} {}",
+            kind(self.kernel.arch).console,
             self.place.display(),
             self.words
         ));

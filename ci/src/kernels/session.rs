@@ -7,35 +7,38 @@ use anyhow::{Context, Result, ensure};
 use super::Options;
 use super::column::{Column, Row};
 use super::job::Job;
-use super::kernel::{Kernel, NAMES};
+use super::kernel::{self, Kernel, USUAL};
 use super::machine::{MACHINES, Machine};
 use super::payload::Payload;
 use super::qemu::{self, Accel, Boot};
 use super::selection::{Scope, Selection};
 use super::table;
 use super::told::Told;
-use crate::test::{self, Builds, Place};
+use crate::arch::Arch;
+use crate::test::{self, Build, Place};
 use crate::workspace;
 
 /// Seconds after which a guest counts as hung.
 const SMOKE_LIMIT: u64 = 300;
 const LIMIT: u64 = 7200;
 
-/// What all kernels share.
+/// What all kernels of an architecture share.
 pub(super) struct Session {
     accel: Accel,
     scope: Scope,
     filters: Vec<String>,
-    builds: Builds,
+    build: Build,
     payload: Payload,
     place: Place,
 }
 
 impl Session {
     /// Looks how guests can be run, then builds.
-    pub(super) fn new(options: &Options) -> Result<Self> {
-        qemu::check()?;
-        let accel = Accel::find(&Kernel::named(NAMES[0])?);
+    pub(super) fn new(options: &Options, arch: Arch) -> Result<Self> {
+        qemu::check(arch)?;
+        arch.make_runnable()?;
+        let of_it = options.kernels.iter().find(|name| kernel::arch(name) == Some(arch));
+        let accel = Accel::find(&Kernel::named(of_it.map_or(USUAL[0], String::as_str))?);
         if let Accel::Tcg(why) = &accel {
             println!("guests are emulated: {why}");
         }
@@ -45,9 +48,9 @@ impl Session {
             println!("a reduced set of tests is run");
         }
         let place = Place::new()?;
-        let builds = Builds::of(&place)?;
+        let build = Build::of(&place, arch)?;
         let payload = Payload::of(&place)?;
-        Ok(Self { accel, scope, filters: options.filters.clone(), builds, payload, place })
+        Ok(Self { accel, scope, filters: options.filters.clone(), build, payload, place })
     }
 
     /// Boots a kernel as each kind of machine.
@@ -62,7 +65,7 @@ impl Session {
             machines: Vec::new(),
         };
         for machine in MACHINES.iter().filter(|machine| machine.can_be(name)) {
-            let jobs = machine.jobs(&self.builds, &self.selection(name));
+            let jobs = machine.jobs(&self.build, &self.selection(name));
             let told = self.boot(&kernel, machine, &jobs)?;
             column.release.clone_from(&told.release);
             column.machines.push(Row::of(machine, &told));
@@ -100,10 +103,10 @@ impl Session {
 
     /// Runs the same on the kernel of this machine.
     pub(super) fn running(&self) -> Result<Column> {
-        let endow = &self.builds.plain.endow;
+        let endow = &self.build.endow;
         let said = Command::new(endow).args(["doctor", "--json"]).output().context("no endow")?;
         let counts =
-            test::run_all(&self.place, &self.builds, &self.selection(super::RUNNING).words())?;
+            test::run_all(&self.place, &self.build, &self.selection(super::RUNNING).words())?;
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let diagnoses = vec![serde_json::from_slice(&said.stdout)?];
         Ok(Column {

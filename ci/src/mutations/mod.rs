@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use self::layer::Layer;
+use crate::arch::Arch;
 use crate::test::{self, Build, Place};
 
 /// The tests that are run.
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         bail!("no layer {other}: there are {}", known.join(", "));
     }
     let place = Place::new()?;
-    let build = Build::featured(&place)?;
+    let build = Build::of(&place, Arch::HERE)?;
     let usual = failing(&place, &build, None)?;
     for name in &usual {
         println!("fails with all layers: {name}");

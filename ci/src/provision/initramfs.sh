@@ -1,10 +1,11 @@
 #!/bin/sh
-# Makes /kernels/initramfs, which finds a root on a disk, for the kernel in /kernels/unpacked: run in
-# the root that guests get, whose programs it uses. Guests load nothing later.
+# initramfs.sh VERSION ARCHITECTURE: makes /kernels/initramfs, which finds a root on a disk, for the kernel in
+# /kernels/unpacked: run in the root that guests get, whose programs it uses. Guests load nothing later.
 set -eu
 
 version=$1
-wanted="virtio_pci virtio_blk ext4 crc32c_generic crc32c_intel virtio_console overlay tun veth dummy"
+wanted="virtio_pci virtio_blk ext4 crc32c_generic virtio_console overlay tun veth dummy"
+test "$2" != amd64 || wanted="$wanted crc32c_intel"
 made=/kernels/made
 
 mkdir -p $made/bin $made/modules $made/proc $made/dev $made/root

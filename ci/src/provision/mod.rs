@@ -12,6 +12,7 @@ mod casd;
 mod crates;
 mod debian;
 mod kernels;
+mod lists;
 mod projects;
 mod sources;
 
@@ -23,6 +24,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::arch::Arch;
 use crate::{test, workspace};
 
 /// The directory, and who owns it.
@@ -32,13 +34,14 @@ struct Work {
     owner: Option<(u32, u32)>,
 }
 
-/// Returns whether kernels are asked for, too.
-pub(crate) fn check(args: &[String]) -> Result<bool> {
-    match args {
-        [] => Ok(false),
-        [word] if word == "kernels" => Ok(true),
-        _ => bail!("usage: cargo ci provision [kernels]"),
-    }
+/// Returns the architectures whose kernels are asked for, too.
+pub(crate) fn check(args: &[String]) -> Result<Vec<Arch>> {
+    let arch = |word: &String| match word.as_str() {
+        "kernels" => Ok(Arch::X86_64),
+        "aarch64" => Ok(Arch::Aarch64),
+        _ => bail!("usage: cargo ci provision [kernels] [aarch64]"),
+    };
+    args.iter().map(arch).collect()
 }
 
 /// Fetches what is missing; the kernels of `cargo ci kernels` only where they are named.
@@ -54,9 +57,14 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     work.part("npm", agents::VERSION, agents::fetch)?;
     work.part("aider", aider::VERSION, aider::fetch)?;
     work.part("projects", projects::VERSION, projects::fetch)?;
-    if kernels {
+    for arch in kernels {
         ensure!(work.owner.is_some(), "kernels: only root can make a root for their guests");
-        work.part("kernels", kernels::VERSION, kernels::fetch)?;
+        match arch {
+            Arch::X86_64 => work.part(arch.part(), kernels::VERSION, kernels::fetch)?,
+            Arch::Aarch64 => {
+                work.part(arch.part(), kernels::AARCH64_VERSION, kernels::fetch_aarch64)?;
+            }
+        }
     }
     println!("provisioned: {}", work.root.display());
     Ok(ExitCode::SUCCESS)

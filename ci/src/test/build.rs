@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::place::Place;
+use crate::arch::Arch;
 use crate::workspace;
 
 /// One test executable.
@@ -23,20 +24,71 @@ pub(crate) struct TestBinary {
     pub(crate) package: PathBuf,
 }
 
-/// One build of everything.
+/// What was built.
 pub(crate) struct Build {
     /// The test executables, unit tests first.
     pub(crate) tests: Vec<TestBinary>,
     /// The program under test; its helpers lie next to it.
     pub(crate) endow: PathBuf,
+    /// The same with the switches that take layers away.
+    pub(crate) switched: PathBuf,
+    /// The end-to-end tests that need it.
+    layers: Vec<String>,
 }
+
+/// The modules of those tests.
+pub(crate) const LAYERS: &str = "layers::";
 
 /// Programs that endow looks for where it lies itself.
 const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-reapi", "endow-ssh-agent"];
 
-/// Builds all tests with `features` and copies the executables to `<place>/bin/<name>`.
-pub(crate) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Build> {
-    let messages = cargo_test_no_run(place, features)?;
+/// All tests, and programs as released: but for the schema of policies, which only tests ask for, and
+/// for a feature of the tests' own.
+const TESTS: &[&str] =
+    &["test", "--no-run", "--features", "endow-policy/schema,endow/switch-tests"];
+
+/// Programs from which a layer can be taken away. What both have in common is built once.
+const SWITCHED: &[&str] =
+    &["build", "--bins", "--features", "endow-policy/schema,endow/test-switches"];
+
+impl Build {
+    /// Builds everything and copies the executables to `<place>/bin`.
+    pub(crate) fn of(place: &Place, arch: Arch) -> Result<Self> {
+        let (mut tests, endow) = build(place, arch, "plain", TESTS)?;
+        tests.sort();
+        let (_, switched) = build(place, arch, "switched", SWITCHED)?;
+        let end_to_end = tests.iter().filter(|test| test.label == super::END_TO_END);
+        let names = end_to_end.map(TestBinary::names).collect::<Result<Vec<_>>>()?;
+        let layers = names.into_iter().flatten().filter(|name| name.contains(LAYERS)).collect();
+        Ok(Self { tests, endow, switched, layers })
+    }
+
+    /// The names of an executable's tests that need switches.
+    pub(crate) fn layers(&self, test: &TestBinary) -> impl Iterator<Item = &String> {
+        let has_them = test.label == super::END_TO_END;
+        self.layers.iter().filter(move |_| has_them)
+    }
+}
+
+impl TestBinary {
+    /// The names of its tests.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let mut command = Command::new(&self.path);
+        command.args(["--list", "--format=terse"]).current_dir(&self.package).stdin(Stdio::null());
+        let output = command.output().with_context(|| format!("{} does not start", self.label))?;
+        ensure!(output.status.success(), "{} --list failed", self.label);
+        let text = String::from_utf8(output.stdout)?;
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+}
+
+fn build(
+    place: &Place,
+    arch: Arch,
+    name: &str,
+    words: &[&str],
+) -> Result<(Vec<TestBinary>, PathBuf)> {
+    let messages = cargo(place, arch, words)?;
     let bin = place.bin_dir(name)?;
     let mut tests = Vec::new();
     let mut programs = BTreeMap::new();
@@ -50,27 +102,20 @@ pub(crate) fn build(place: &Place, name: &str, features: &[&str]) -> Result<Buil
             Kind::EndToEnd => tests.push(artifact.test(copied, true)),
         }
     }
-    tests.sort();
     for helper in HELPERS {
         ensure!(programs.contains_key(*helper), "the build made no program called {helper}");
     }
-    let Some(endow) = programs.remove("endow") else {
-        bail!("the build made no program called endow")
-    };
-    Ok(Build { tests, endow })
+    let endow = programs.remove("endow").context("the build made no program called endow")?;
+    Ok((tests, endow))
 }
 
-fn cargo_test_no_run(place: &Place, features: &[&str]) -> Result<String> {
-    let output = workspace::cargo()
-        .current_dir(place.source())
-        .args(["test", "--workspace", "--no-run", "--locked"])
-        .arg("--message-format=json-render-diagnostics")
-        .arg("--target-dir")
-        .arg(place.target())
-        .args(features)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cargo does not start")?;
+fn cargo(place: &Place, arch: Arch, words: &[&str]) -> Result<String> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(place.source()).args(words);
+    cargo.args(["--workspace", "--locked", "--message-format=json-render-diagnostics"]);
+    cargo.arg("--target-dir").arg(place.target());
+    arch.aim(&mut cargo);
+    let output = cargo.stderr(Stdio::inherit()).output().context("cargo does not start")?;
     ensure!(output.status.success(), "the tests do not build");
     Ok(String::from_utf8(output.stdout)?)
 }

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
-use super::build::TestBinary;
+use super::build::{Build, LAYERS, TestBinary};
 use super::place::Place;
 use super::summary::{Counts, SortedLines};
 use crate::workspace;
@@ -84,8 +84,8 @@ pub(super) enum Batch<'a> {
     Waiting,
     /// Other people's builds and agents by name, which keep the processors busy by themselves.
     Work(&'a [&'a String]),
-    /// Those by name that need features.
-    Featured(&'a [&'a String]),
+    /// Those by name that take layers away.
+    Layers(&'a [&'a String]),
 }
 
 impl Batch<'_> {
@@ -93,7 +93,7 @@ impl Batch<'_> {
         match self {
             Self::All | Self::Waiting => "",
             Self::Work(_) => ", other people's programs",
-            Self::Featured(_) => ", tests that need features",
+            Self::Layers(_) => ", tests that take layers away",
         }
     }
 }
@@ -117,16 +117,20 @@ pub(super) struct Runner<'a> {
 
 impl Runner<'_> {
     /// Runs all tests of an executable.
-    pub(super) fn run_all(&self, test: &TestBinary, endow: &Path) -> Result<Counts> {
+    pub(super) fn run_all(&self, test: &TestBinary, build: &Build) -> Result<Counts> {
         if !test.end_to_end {
-            return self.run(test, endow, Batch::All);
+            return self.run(test, &build.endow, Batch::All);
         }
-        let mut counts = self.run(test, endow, Batch::Waiting)?;
-        let names = if self.identity.does_work() { list(self.place, test)? } else { Vec::new() };
+        let mut counts = self.run(test, &build.endow, Batch::Waiting)?;
+        let names = if self.identity.does_work() { test.names()? } else { Vec::new() };
         let is_work = |name: &&String| name.starts_with(WORK) && self.wants(name);
         let names: Vec<&String> = names.iter().filter(is_work).collect();
         if !names.is_empty() {
-            counts += self.run(test, endow, Batch::Work(&names))?;
+            counts += self.run(test, &build.endow, Batch::Work(&names))?;
+        }
+        let layers: Vec<&String> = build.layers(test).filter(|name| self.wants(name)).collect();
+        if !layers.is_empty() {
+            counts += self.run(test, &build.switched, Batch::Layers(&layers))?;
         }
         Ok(counts)
     }
@@ -143,12 +147,15 @@ impl Runner<'_> {
             }
             Batch::All | Batch::Waiting => {
                 command.args(self.pass_on).args(["--skip", WORK]);
+                if matches!(batch, Batch::Waiting) {
+                    command.args(["--skip", LAYERS]);
+                }
                 // As above: once is enough.
                 if !self.identity.does_work() {
                     command.args(ONCE_IS_ENOUGH.iter().flat_map(|name| ["--skip", name]));
                 }
             }
-            Batch::Work(names) | Batch::Featured(names) => {
+            Batch::Work(names) | Batch::Layers(names) => {
                 command.arg("--exact").args(names).args(self.options());
             }
         }
@@ -200,19 +207,6 @@ impl Runner<'_> {
         command.env("INSTA_WORKSPACE_ROOT", self.place.source());
         command
     }
-}
-
-/// The names of an executable's tests.
-pub(super) fn list(place: &Place, test: &TestBinary) -> Result<Vec<String>> {
-    let output = Command::new(&test.path)
-        .args(["--list", "--format=terse"])
-        .current_dir(place.source())
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("{} does not start", test.label))?;
-    ensure!(output.status.success(), "{} --list failed", test.label);
-    let text = String::from_utf8(output.stdout)?;
-    Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
 /// Runs to the end; tests finish in any order but are shown in one.

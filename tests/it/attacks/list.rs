@@ -200,6 +200,9 @@ fn other_attacks_are_tests() {
 /// `ENDOW_UPDATE=1` writes it.
 #[test]
 fn page_is_current() {
+    if !cfg!(target_arch = "x86_64") {
+        return crate::harness::skip("the page has the attacks of x86-64, and there are less here");
+    }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/attacks.md");
     let page = page();
     if std::env::var_os("ENDOW_UPDATE").is_some() {

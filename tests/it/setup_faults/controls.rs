@@ -21,24 +21,28 @@ fn calls_that_only_say_that_they_were_made_are_noticed() {
     assert!(outcomes.iter().all(is_noticed), "{outcomes:?}");
 }
 
-#[test]
-#[cfg(feature = "test-switches")]
-fn layers_that_are_taken_away_are_noticed() {
-    let sweep = Sweep::of(kinds::HIDDEN);
-    for layer in [
-        "mount-flags",
-        "mounts",
-        "hidden",
-        "proc-covers",
-        "userns-count",
-        "network-namespace",
-        "ipc-namespace",
-        "capabilities",
-        "landlock",
-        "not-dumpable",
-        "seccomp",
-    ] {
-        let outcome = sweep.with(&["--test-without", layer]);
-        assert!(is_noticed(&outcome), "{layer}: {outcome:?}");
+#[cfg(feature = "switch-tests")]
+mod layers {
+    use super::*;
+
+    #[test]
+    fn taken_away_are_noticed() {
+        let sweep = Sweep::of(kinds::HIDDEN);
+        for layer in [
+            "mount-flags",
+            "mounts",
+            "hidden",
+            "proc-covers",
+            "userns-count",
+            "network-namespace",
+            "ipc-namespace",
+            "capabilities",
+            "landlock",
+            "not-dumpable",
+            "seccomp",
+        ] {
+            let outcome = sweep.with(&["--test-without", layer]);
+            assert!(is_noticed(&outcome), "{layer}: {outcome:?}");
+        }
     }
 }

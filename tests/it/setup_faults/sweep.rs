@@ -128,7 +128,7 @@ impl Sweep {
     }
 
     /// Returns what comes of a run with other options.
-    #[cfg(feature = "test-switches")]
+    #[cfg(feature = "switch-tests")]
     pub(super) fn with(&self, options: &[&str]) -> Outcome {
         let ran = ran(self.kind, &self.listening, (options, None));
         judge(&self.sound, &ran, None)

@@ -7,7 +7,7 @@ mod git;
 mod git_cow;
 mod hostile;
 mod kept;
-mod layers;
+mod layered;
 mod noted;
 mod odd_copies;
 mod oracles;
