@@ -94,7 +94,7 @@ pub(super) fn tests(build: &Build, selection: &Selection) -> Vec<Job> {
         let wanted = build.tests.iter().filter(move |test| user != "root" || test.end_to_end);
         let wanted = wanted.filter(|test| selection.takes(&test.label));
         wanted.map(move |test| {
-            let skips = ["--skip", LAYERS].into_iter().filter(|_| test.end_to_end);
+            let skips = ["--skip", LAYERS].into_iter().filter(|_| test.has_layers());
             let words = selection.words().into_iter().chain(skips.map(str::to_owned));
             Job::test(test, &build.endow, user, words.collect())
         })

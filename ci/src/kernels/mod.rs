@@ -46,12 +46,13 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         println!("not run: kernels (only root can make the root of their guests)");
         return Ok(ExitCode::SUCCESS);
     }
+    let archs: Vec<Arch> = Arch::ALL.into_iter().filter(|it| !options.of(*it).is_empty()).collect();
+    for arch in &archs {
+        session::check(&options, *arch)?;
+    }
     let (mut columns, mut left_out) = (Vec::new(), Vec::new());
-    for arch in Arch::ALL {
-        let names: Vec<String> = options.of(arch);
-        if names.is_empty() {
-            continue;
-        }
+    for arch in archs {
+        let names = options.of(arch);
         let session = Session::new(&options, arch)?;
         for name in &names {
             columns.push(if name == RUNNING { session.running()? } else { session.boots(name)? });

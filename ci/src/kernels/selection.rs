@@ -66,6 +66,7 @@ const REDUCED: &[&str] = &[
     "build_verify::",
     "escape::",
     "in_place::",
+    "layers::",
     "run_closed::",
     "run_deny::",
     "run_identity::",

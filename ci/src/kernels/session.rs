@@ -22,6 +22,16 @@ use crate::workspace;
 const SMOKE_LIMIT: u64 = 300;
 const LIMIT: u64 = 7200;
 
+/// Sees to it that everything is there before much time is spent.
+pub(super) fn check(options: &Options, arch: Arch) -> Result<()> {
+    qemu::check(arch)?;
+    arch.make_runnable()?;
+    for name in options.of(arch).iter().filter(|name| *name != super::RUNNING) {
+        Kernel::named(name)?;
+    }
+    Ok(())
+}
+
 /// What all kernels of an architecture share.
 pub(super) struct Session {
     accel: Accel,
@@ -35,8 +45,6 @@ pub(super) struct Session {
 impl Session {
     /// Looks how guests can be run, then builds.
     pub(super) fn new(options: &Options, arch: Arch) -> Result<Self> {
-        qemu::check(arch)?;
-        arch.make_runnable()?;
         let of_it = options.kernels.iter().find(|name| kernel::arch(name) == Some(arch));
         let accel = Accel::find(&Kernel::named(of_it.map_or(USUAL[0], String::as_str))?);
         if let Accel::Tcg(why) = &accel {

@@ -104,6 +104,7 @@ impl<'a> Guests<'a> {
             self.kernel(name, pattern).with_context(|| format!("no kernel {name}"))?;
         }
         self.disk()?;
+        self.lists.remove()?;
         fs::remove_dir_all(&self.tree)?;
         Ok(())
     }

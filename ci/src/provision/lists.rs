@@ -14,38 +14,41 @@ use crate::workspace::must;
 pub(super) struct Lists {
     /// What makes apt look at them.
     options: Vec<String>,
+    /// Where those of our own are.
+    own: Option<PathBuf>,
 }
 
 impl Lists {
     /// The lists of one architecture; `dir` holds those that this machine does not have.
     pub(super) fn of(arch: Arch, dir: &Path) -> Result<Self> {
-        let own = |settings: &[String]| {
-            settings.iter().flat_map(|it| ["-o".to_owned(), it.clone()]).collect()
-        };
-        let shared = "APT::Sandbox::User=root".to_owned();
         if arch.is_here() {
-            return Ok(Self { options: own(&[shared]) });
+            return Ok(Self { options: options(&[]), own: None });
         }
-        let (state, cache, list) =
-            (dir.join("apt/state"), dir.join("apt/cache"), dir.join("apt/debian.sources"));
-        fs::create_dir_all(state.join("lists/partial"))?;
-        fs::create_dir_all(cache.join("archives/partial"))?;
-        fs::write(&list, sources::of(&sources::release()?)?)?;
-        let lists = Self {
-            options: own(&[
-                shared,
-                format!("APT::Architecture={}", arch.debian()),
-                format!("APT::Architectures::={}", arch.debian()),
-                format!("Dir::State={}", state.display()),
-                format!("Dir::State::status={}", state.join("status").display()),
-                format!("Dir::Cache={}", cache.display()),
-                format!("Dir::Etc::sourcelist={}", list.display()),
-                "Dir::Etc::sourceparts=/dev/null".to_owned(),
-            ]),
-        };
-        fs::write(state.join("status"), "")?;
+        let own = dir.join("apt");
+        for name in ["state/lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(own.join(name))?;
+        }
+        fs::write(own.join("debian.sources"), sources::of(&sources::release()?)?)?;
+        fs::write(own.join("status"), "")?;
+        let at = |name: &str| own.join(name).display().to_string();
+        let settings = [
+            format!("APT::Architecture={}", arch.debian()),
+            format!("APT::Architectures::={}", arch.debian()),
+            format!("Dir::State={}", at("state")),
+            format!("Dir::State::status={}", at("status")),
+            format!("Dir::Cache={}", at("cache")),
+            format!("Dir::Etc::sourcelist={}", at("debian.sources")),
+            "Dir::Etc::sourceparts=/dev/null".to_owned(),
+        ];
+        let lists = Self { options: options(&settings), own: Some(own) };
         must(lists.apt("apt-get").args(["-qq", "update"]))?;
         Ok(lists)
+    }
+
+    /// Removes what was made for them.
+    pub(super) fn remove(&self) -> Result<()> {
+        self.own.as_ref().map_or(Ok(()), fs::remove_dir_all)?;
+        Ok(())
     }
 
     fn apt(&self, program: &str) -> Command {
@@ -70,6 +73,13 @@ impl Lists {
         let mut archive = archive.filter(|path| path.extension().is_some_and(|it| it == "deb"));
         archive.next().context("apt-get made no file")
     }
+}
+
+/// Words of apt's command line that set these and what all calls need.
+fn options(settings: &[String]) -> Vec<String> {
+    let shared = ["APT::Sandbox::User=root".to_owned()];
+    let all = shared.iter().chain(settings);
+    all.flat_map(|setting| ["-o".to_owned(), setting.clone()]).collect()
 }
 
 fn newest(found: &str) -> Option<String> {

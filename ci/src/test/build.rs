@@ -57,20 +57,24 @@ impl Build {
         let (mut tests, endow) = build(place, arch, "plain", TESTS)?;
         tests.sort();
         let (_, switched) = build(place, arch, "switched", SWITCHED)?;
-        let end_to_end = tests.iter().filter(|test| test.label == super::END_TO_END);
-        let names = end_to_end.map(TestBinary::names).collect::<Result<Vec<_>>>()?;
+        let having = tests.iter().filter(|test| test.has_layers());
+        let names = having.map(TestBinary::names).collect::<Result<Vec<_>>>()?;
         let layers = names.into_iter().flatten().filter(|name| name.contains(LAYERS)).collect();
         Ok(Self { tests, endow, switched, layers })
     }
 
     /// The names of an executable's tests that need switches.
     pub(crate) fn layers(&self, test: &TestBinary) -> impl Iterator<Item = &String> {
-        let has_them = test.label == super::END_TO_END;
-        self.layers.iter().filter(move |_| has_them)
+        self.layers.iter().filter(|_| test.has_layers())
     }
 }
 
 impl TestBinary {
+    /// Whether tests of it need switches.
+    pub(crate) fn has_layers(&self) -> bool {
+        self.label == super::END_TO_END
+    }
+
     /// The names of its tests.
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let mut command = Command::new(&self.path);

@@ -147,7 +147,7 @@ impl Runner<'_> {
             }
             Batch::All | Batch::Waiting => {
                 command.args(self.pass_on).args(["--skip", WORK]);
-                if matches!(batch, Batch::Waiting) {
+                if matches!(batch, Batch::Waiting) && test.has_layers() {
                     command.args(["--skip", LAYERS]);
                 }
                 // As above: once is enough.

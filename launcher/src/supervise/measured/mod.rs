@@ -1,7 +1,10 @@
 //! Limits of layers on disk: no ordinary user can cap a directory, so the supervisor measures.
 //!
 //! Where something can't be looked at, a command may hide anything there. Then the whole file system
-//! counts, by as much as it was filled since it held the least, whoever did it.
+//! counts, by as much as it was filled since it held the least, whoever did it. Several looks must find that, one
+//! soon after another: a process that becomes another program, or a directory that is moved, can't be looked at for
+//! a moment. A look that sees everything takes back one of them, no more: else what is hidden would have to be
+//! missed by few.
 
 mod nameless;
 
@@ -22,6 +25,9 @@ use crate::plan::step::{Buffered, UPPER};
 const EACH: Duration = Duration::from_secs(1);
 /// Measuring takes no more than one part of this many of the time.
 const SHARE: u32 = 20;
+/// How many looks must leave something unseen before the file system counts, and when the next of them is due.
+const LOOKS: u32 = 4;
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Layers whose size is watched.
 #[derive(Debug)]
@@ -31,6 +37,8 @@ pub(crate) struct Measured {
     /// The least that the file system of all layers held since the start: what others take away is
     /// not the command's to fill. `None` when it does not tell.
     least: Option<Amount>,
+    /// How many looks made the file system count, less those that did not.
+    doubts: u32,
     next: Instant,
 }
 
@@ -102,7 +110,7 @@ impl Measured {
         // All are in the run's directory.
         let least = layers.first().and_then(|layer| Amount::of(layer.directory.as_fd()));
         let next = Instant::now() + EACH;
-        Ok((!layers.is_empty()).then_some(Self { layers, limit, least, next }))
+        Ok((!layers.is_empty()).then_some(Self { layers, limit, least, doubts: 0, next }))
     }
 
     /// Returns when to measure next.
@@ -117,14 +125,21 @@ impl Measured {
             return None;
         }
         let found = self.count(pid_1);
+        let judged = self.judge(found);
         let end = Instant::now();
-        self.next = end + EACH.max((end - start) * SHARE);
-        self.judge(found)
+        let usual = EACH.max((end - start) * SHARE);
+        self.next = end + if self.is_doubted(judged) { AGAIN } else { usual };
+        judged.filter(|_| !self.is_doubted(judged))
+    }
+
+    /// Returns whether a judgement may be that of a moment.
+    fn is_doubted(&self, judged: Option<Counted>) -> bool {
+        judged == Some(Counted::FileSystem) && self.doubts < LOOKS
     }
 
     fn judge(&mut self, found: Found) -> Option<Counted> {
         let grown = self.grown();
-        match found {
+        let judged = match found {
             Found::Whole(amount) | Found::AtLeast(amount) if amount.passes(self.limit) => {
                 Some(Counted::Layers)
             }
@@ -132,7 +147,10 @@ impl Measured {
                 Some(Counted::FileSystem)
             }
             Found::Whole(_) | Found::AtLeast(_) => None,
-        }
+        };
+        let is_doubtful = judged == Some(Counted::FileSystem);
+        self.doubts = if is_doubtful { self.doubts + 1 } else { self.doubts.saturating_sub(1) };
+        judged
     }
 
     /// Returns by how much the file system was filled since it held the least.
@@ -187,7 +205,7 @@ mod tests {
         let least = Some(Amount { bytes: now.bytes.saturating_sub(filled), ..now });
         let layers = vec![Layer { directory, at: PathBuf::from("/"), last: Measure::default() }];
         let limit = Amount { bytes: 1 << 32, files: u64::MAX };
-        let mut measured = Measured { layers, limit, least, next: Instant::now() };
+        let mut measured = Measured { layers, limit, least, doubts: 0, next: Instant::now() };
         measured.judge(found(Amount { bytes: seen, files: 0 }))
     }
 
@@ -200,11 +218,31 @@ mod tests {
         assert_eq!(judged(Found::AtLeast, large, 0), Some(Counted::Layers));
     }
 
+    /// Four looks must find the same, less those that see everything.
+    #[test]
+    fn moment_in_which_something_is_unseen_ends_nothing() {
+        let limit = Amount::default();
+        let mut measured =
+            Measured { layers: Vec::new(), limit, least: None, doubts: 0, next: Instant::now() };
+        let unseen = Found::AtLeast(limit);
+        let mut look = |found| {
+            let judged = measured.judge(found);
+            judged.is_some() && !measured.is_doubted(judged)
+        };
+        let seen = Found::Whole(limit);
+        assert_eq!([unseen, seen, unseen, seen, seen, seen].map(&mut look), [false; 6]);
+        assert_eq!([unseen; 5].map(&mut look), [false, false, false, true, true]);
+        assert_eq!([seen; 5].map(&mut look), [false; 5]);
+        assert_eq!([unseen, unseen, unseen, seen].map(&mut look), [false; 4]);
+        assert_eq!([unseen, unseen].map(&mut look), [false, true]);
+        assert!(look(Found::Whole(Amount { bytes: 1, files: 0 })));
+    }
+
     #[test]
     fn file_system_that_does_not_tell_is_taken_for_full() {
         let measured = |least| {
             let limit = Amount { bytes: u64::MAX, files: u64::MAX };
-            Measured { layers: Vec::new(), limit, least, next: Instant::now() }
+            Measured { layers: Vec::new(), limit, least, doubts: 0, next: Instant::now() }
         };
         let found = Found::AtLeast(Amount::default());
         assert_eq!(measured(None).judge(found), Some(Counted::FileSystem));
