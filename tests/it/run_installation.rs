@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use crate::harness::{Said, World, said};
 
@@ -63,4 +64,43 @@ fn hint_for_a_linked_command_shows_what_it_leads_to() {
         assert!(absent.fails(127).contains(&hint), "{}", absent.stderr);
         assert_eq!(said(&mut world.endow(["run", "--ro", shown, "--", "./link"])).ok(), "ran\n");
     }
+}
+
+/// A home in which a directory of PATH leads into one that every run shows, over links, as Nix makes them.
+fn led(to: &Path) -> (World, String) {
+    let world = World::new();
+    symlink("links/current", world.home().join(".profile")).expect("a link");
+    fs::create_dir(world.home().join("links")).expect("a directory");
+    symlink(to, world.home().join("links/current")).expect("a link");
+    let path = format!("{}/.profile/bin", world.home().display());
+    (world, path)
+}
+
+fn by_path(world: &World, path: &str, options: &[&str], command: &[&str]) -> Said {
+    let words = [&["run"], options, &["--"], command].concat();
+    said(world.endow(words).env("PATH", path))
+}
+
+#[test]
+fn directories_of_path_may_lead_into_what_is_shown() {
+    let (world, path) = led(Path::new("/usr"));
+    let script = "command -v ls; readlink ~/.profile ~/links/current; echo $PATH";
+    let found = by_path(&world, &path, &[], &["sh", "-c", script]);
+    assert_eq!(found.ok(), format!("{path}/ls\nlinks/current\n/usr\n{path}\n"));
+    // Where a command may have made one of these links, there is no way.
+    let links = world.home().join("links").display().to_string();
+    by_path(&world, &path, &["--rw", &links], &["sh", "-c", "true"]).fails(127);
+    by_path(&world, &path, &["--rw", &links], &["/bin/sh", "-c", "test ! -e ~/.profile"]).ok();
+}
+
+#[test]
+fn directories_of_path_show_nothing_that_is_not_shown() {
+    let store = World::new();
+    fs::create_dir(store.root().join("bin")).expect("a directory");
+    symlink("/bin/sh", store.root().join("bin/sh")).expect("a link");
+    symlink("/bin/ls", store.root().join("bin/ls")).expect("a link");
+    let (world, path) = led(store.root());
+    let script = "command -v ls; echo ~/.profile/bin/*";
+    let found = by_path(&world, &path, &[], &["/bin/sh", "-c", script]);
+    assert_eq!(found.ok(), format!("{path}/*\n"));
 }

@@ -64,10 +64,14 @@ fn terminal_has_a_name() {
 #[test]
 fn change_of_size_reaches_the_command() {
     let world = World::new();
-    // Not in a `read` with a timeout: when it runs out, bash leaves the trap in the middle.
-    let script = "trap 'echo \"<$(stty size)>\"; exit' WINCH; echo ready; \
-        while :; do sleep 0.05; done";
-    let mut pty = inside(&world, &["run"], script);
+    // The signal is waited for: a shell may miss it between two commands, or leave its trap in the middle.
+    let script = "import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGWINCH])
+print('ready', flush=True)
+signal.sigwait([signal.SIGWINCH])
+size = os.get_terminal_size()
+print(f'<{size.lines} {size.columns}>', flush=True)";
+    let mut pty = Pty::start(&world.endow(["run", "--", "python3", "-c", script]));
     pty.expect("ready");
     pty.resize(100, 30);
     assert_eq!(pty.bracketed(), "30 100");

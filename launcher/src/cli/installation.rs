@@ -30,15 +30,19 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     let planted = covering(policy, &path).is_some_and(|spec| {
         spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
     });
-    if planted || (shown(&path) && shown(&file)) || is_shown_by_link(policy, &file) {
+    if planted || (shown(&file) && (shown(&path) || leads_to(policy, &path, &file))) {
         return;
     }
-    let home = surroundings.vars.home_resolved.as_ref().map(HostPath::as_path);
-    let parts = std::iter::once(path).chain(belonging(&file, home));
-    let added: Vec<MountSpec> = parts.filter(|part| !shown(part)).filter_map(mount).collect();
-    policy.mounts.extend(added);
-    policy.mounts.sort_by(|a, b| a.at.cmp(&b.at));
-    policy.mounts.dedup_by(|a, b| a.at == b.at);
+    let parts = if shown(&file) {
+        vec![path]
+    } else if is_shown_by_link(policy, &file) {
+        return;
+    } else {
+        let home = surroundings.vars.home_resolved.as_ref().map(HostPath::as_path);
+        std::iter::once(path).chain(belonging(&file, home)).collect()
+    };
+    let added = parts.into_iter().filter(|part| !shown(part)).filter_map(mount).collect();
+    policy.add_mounts(added);
 }
 
 /// Returns the file that a shell here would start.
@@ -66,14 +70,23 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Returns the mount in whose place `path` lies.
-fn covering<'a>(policy: &'a Policy, path: &Path) -> Option<&'a MountSpec> {
+pub(super) fn covering<'a>(policy: &'a Policy, path: &Path) -> Option<&'a MountSpec> {
     let path = GuestPath::new(path).ok()?;
     let above = policy.mounts.iter().filter(|spec| path.is_within(&spec.at));
     above.max_by_key(|spec| spec.at.as_bytes().len())
 }
 
+/// Whether a mount at another place than its source shows `file` as `path`.
+fn leads_to(policy: &Policy, path: &Path, file: &Path) -> bool {
+    let Some(spec) = covering(policy, path) else { return false };
+    let BackendSpec::Physical { host } = &spec.backend else { return false };
+    let below = path.strip_prefix(spec.at.as_path()).unwrap_or(path).components();
+    let source = host.as_path().components().chain(below).collect::<PathBuf>();
+    std::fs::canonicalize(source).is_ok_and(|it| it == file)
+}
+
 /// Whether the mount shows a host path at that very path.
-fn shows_itself(spec: &MountSpec) -> bool {
+pub(super) fn shows_itself(spec: &MountSpec) -> bool {
     let at = spec.at.as_path();
     matches!(&spec.backend, BackendSpec::Physical { host } if host.as_path() == at)
 }
@@ -113,7 +126,8 @@ fn node_package(file: &Path) -> Option<PathBuf> {
     Some(file.components().take(depth).map(Component::as_os_str).collect())
 }
 
-fn mount(path: PathBuf) -> Option<MountSpec> {
+/// A read-only mount of what the host has at a path.
+pub(super) fn mount(path: PathBuf) -> Option<MountSpec> {
     let host = HostPath::new(&path).ok()?;
     Some(MountSpec {
         at: GuestPath::new(&path).ok()?,

@@ -15,6 +15,7 @@ pub(super) const BASE: Table = Table {
         ("/libx32", Source::Host(Access::Ro), "libraries of x32 programs"),
         ("/opt", Source::Host(Access::Ro), "programs installed outside the package manager"),
         ("/nix", Source::Host(Access::Ro), "the Nix store"),
+        ("/etc/static", Source::Host(Access::Ro), "where NixOS has what links of /etc lead to"),
         ("/gnu/store", Source::Host(Access::Ro), "the Guix store"),
         ("/home/linuxbrew", Source::Host(Access::Ro), "Homebrew"),
         ("/etc/passwd", Source::Made(Made::Passwd), "root, the user and nobody; no other account"),
