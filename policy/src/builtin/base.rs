@@ -7,6 +7,7 @@ use crate::{Access, Made};
 pub(super) const BASE: Table = Table {
     mounts: &[
         ("/usr", Source::Host(Access::Ro), "programs and libraries"),
+        ("/usr/local", Source::Host(Access::Ro), "what the administrator installed; a link to /var/usrlocal on Fedora Atomic"),
         ("/bin", Source::Host(Access::Ro), "programs; a link to usr/bin on most systems"),
         ("/sbin", Source::Host(Access::Ro), "programs; a link to usr/sbin on most systems"),
         ("/lib", Source::Host(Access::Ro), "libraries and the loader"),
