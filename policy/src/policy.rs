@@ -72,11 +72,4 @@ impl Policy {
     pub fn has_tree_as_root(&self) -> bool {
         self.mounts.iter().any(|spec| spec.at.is_root() && spec.backend.is_tree())
     }
-
-    /// Adds mounts that nobody asked for; what somebody put at the same place stays.
-    pub fn add_mounts(&mut self, added: Vec<MountSpec>) {
-        self.mounts.extend(added);
-        self.mounts.sort_by(|a, b| a.at.cmp(&b.at));
-        self.mounts.dedup_by(|later, first| later.at == first.at);
-    }
 }

@@ -81,26 +81,44 @@ fn by_path(world: &World, path: &str, options: &[&str], command: &[&str]) -> Sai
     said(world.endow(words).env("PATH", path))
 }
 
+/// They are named as what they lead to, which is there; the links are not.
 #[test]
 fn directories_of_path_may_lead_into_what_is_shown() {
     let (world, path) = led(Path::new("/usr"));
-    let script = "command -v ls; readlink ~/.profile ~/links/current; echo $PATH";
+    let script = "command -v ls; echo $PATH; readlink ~/.profile";
     let found = by_path(&world, &path, &[], &["sh", "-c", script]);
-    assert_eq!(found.ok(), format!("{path}/ls\nlinks/current\n/usr\n{path}\n"));
-    // Where a command may have made one of these links, there is no way.
-    let links = world.home().join("links").display().to_string();
-    by_path(&world, &path, &["--rw", &links], &["sh", "-c", "true"]).fails(127);
-    by_path(&world, &path, &["--rw", &links], &["/bin/sh", "-c", "test ! -e ~/.profile"]).ok();
+    found.fails(1);
+    assert_eq!(found.stdout, "/usr/bin/ls\n/usr/bin\n", "{}", found.stderr);
+    // Where the links are there, so is the name.
+    let shown = world.home().join("links").display().to_string();
+    let profile = world.home().join(".profile").display().to_string();
+    let options = ["--ro", &shown, "--ro", &profile];
+    let found = by_path(&world, &path, &options, &["sh", "-c", "command -v ls; echo $PATH"]);
+    assert_eq!(found.ok(), format!("{path}/ls\n{path}\n"));
 }
 
 #[test]
 fn directories_of_path_show_nothing_that_is_not_shown() {
     let store = World::new();
     fs::create_dir(store.root().join("bin")).expect("a directory");
-    symlink("/bin/sh", store.root().join("bin/sh")).expect("a link");
     symlink("/bin/ls", store.root().join("bin/ls")).expect("a link");
     let (world, path) = led(store.root());
     let script = "command -v ls; echo ~/.profile/bin/*";
     let found = by_path(&world, &path, &[], &["/bin/sh", "-c", script]);
     assert_eq!(found.ok(), format!("{path}/*\n"));
+}
+
+/// A home is no prefix: of `~/bin/tool` that file is shown, and not what stands beside it.
+#[test]
+fn program_of_the_home_itself_shows_nothing_beside_it() {
+    let world = World::new();
+    let tool = world.write("home/bin/tool", "#!/bin/sh\nls ~ ~/bin\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a mode");
+    for beside in ["bin/other", "share/notes", "lib/notes"] {
+        world.write(format!("home/{beside}"), "nobody's business\n");
+    }
+    let path = format!("{}/bin:/usr/bin:/bin", world.home().display());
+    let found = by_path(&world, &path, &[], &["tool"]);
+    let home = world.home().display().to_string();
+    assert_eq!(found.ok(), format!("{home}:\nbin\nproject\n\n{home}/bin:\ntool\n"));
 }

@@ -30,19 +30,16 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     let planted = covering(policy, &path).is_some_and(|spec| {
         spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
     });
-    if planted || (shown(&file) && (shown(&path) || leads_to(policy, &path, &file))) {
+    if planted || (shown(&path) && shown(&file)) || is_shown_by_link(policy, &file) {
         return;
     }
-    let parts = if shown(&file) {
-        vec![path]
-    } else if is_shown_by_link(policy, &file) {
-        return;
-    } else {
-        let home = surroundings.vars.home_resolved.as_ref().map(HostPath::as_path);
-        std::iter::once(path).chain(belonging(&file, home)).collect()
-    };
-    let added = parts.into_iter().filter(|part| !shown(part)).filter_map(mount).collect();
-    policy.add_mounts(added);
+    let vars = &surroundings.vars;
+    let home = vars.home_resolved.as_ref().or(vars.home.as_ref()).map(HostPath::as_path);
+    let parts = std::iter::once(path).chain(belonging(&file, home));
+    let added: Vec<MountSpec> = parts.filter(|part| !shown(part)).filter_map(mount).collect();
+    policy.mounts.extend(added);
+    policy.mounts.sort_by(|a, b| a.at.cmp(&b.at));
+    policy.mounts.dedup_by(|a, b| a.at == b.at);
 }
 
 /// Returns the file that a shell here would start.
@@ -70,23 +67,14 @@ fn is_executable(path: &Path) -> bool {
 }
 
 /// Returns the mount in whose place `path` lies.
-pub(super) fn covering<'a>(policy: &'a Policy, path: &Path) -> Option<&'a MountSpec> {
+fn covering<'a>(policy: &'a Policy, path: &Path) -> Option<&'a MountSpec> {
     let path = GuestPath::new(path).ok()?;
     let above = policy.mounts.iter().filter(|spec| path.is_within(&spec.at));
     above.max_by_key(|spec| spec.at.as_bytes().len())
 }
 
-/// Whether a mount at another place than its source shows `file` as `path`.
-fn leads_to(policy: &Policy, path: &Path, file: &Path) -> bool {
-    let Some(spec) = covering(policy, path) else { return false };
-    let BackendSpec::Physical { host } = &spec.backend else { return false };
-    let below = path.strip_prefix(spec.at.as_path()).unwrap_or(path).components();
-    let source = host.as_path().components().chain(below).collect::<PathBuf>();
-    std::fs::canonicalize(source).is_ok_and(|it| it == file)
-}
-
 /// Whether the mount shows a host path at that very path.
-pub(super) fn shows_itself(spec: &MountSpec) -> bool {
+fn shows_itself(spec: &MountSpec) -> bool {
     let at = spec.at.as_path();
     matches!(&spec.backend, BackendSpec::Physical { host } if host.as_path() == at)
 }
@@ -126,8 +114,7 @@ fn node_package(file: &Path) -> Option<PathBuf> {
     Some(file.components().take(depth).map(Component::as_os_str).collect())
 }
 
-/// A read-only mount of what the host has at a path.
-pub(super) fn mount(path: PathBuf) -> Option<MountSpec> {
+fn mount(path: PathBuf) -> Option<MountSpec> {
     let host = HostPath::new(&path).ok()?;
     Some(MountSpec {
         at: GuestPath::new(&path).ok()?,

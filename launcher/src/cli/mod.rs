@@ -37,7 +37,6 @@ mod not_started;
 mod opened;
 mod output;
 mod own_profile;
-mod path_links;
 mod picked;
 mod progress;
 mod recorded;

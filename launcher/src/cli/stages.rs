@@ -19,7 +19,6 @@ use super::bridges;
 use super::editor;
 use super::error::{CommandError, Kind};
 use super::installation;
-use super::path_links;
 use super::sources::{self, Found};
 use super::surroundings::{self, Dirs, Surroundings};
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted, Paths};
@@ -273,7 +272,6 @@ pub(crate) fn decide_knowing(
     known: Option<&mut Option<Known>>,
 ) -> Result<Planned, CommandError> {
     let Settled { begun, surroundings, mut found, files } = settled;
-    path_links::grant(&surroundings, &mut found.policy);
     if let Some(name) = request.argv.first() {
         installation::grant(name, &surroundings, &mut found.policy);
     }

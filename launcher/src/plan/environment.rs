@@ -69,7 +69,7 @@ pub(super) fn plan(
         variables.insert(name.clone(), Variable { value: value.clone(), rule });
     }
     if let Some(mut path) = variables.remove(OsStr::new("PATH"))
-        && let Some(value) = path_inside(&path.value, placement, host)
+        && let Some(value) = path_inside(&path.value, placement, host, request.is_repeatable)
     {
         path.value = value;
         variables.insert("PATH".into(), path);
@@ -127,14 +127,23 @@ fn always(
     variables
 }
 
-/// Drops the directories of PATH that are absent inside. What a tree has is not looked up.
+/// Drops the directories of PATH that are absent inside. What a tree has is not looked up. One that leads by links to
+/// what is shown, as those of Nix do, is named as what it leads to, where these links are not there; but not where a run
+/// must be as others were: the links may say something else by then.
 ///
 /// An empty PATH names the current directory to programs. Where none of the directories is there, those that are
 /// absolute lead nowhere, as outside; without these there is no PATH.
-fn path_inside(path: &OsStr, placement: &Placement, host: &HostFacts) -> Option<OsString> {
+fn path_inside(
+    path: &OsStr,
+    placement: &Placement,
+    host: &HostFacts,
+    is_repeatable: bool,
+) -> Option<OsString> {
     let entries = || path.as_bytes().split(|byte| *byte == b':');
     let present = |entry: &&[u8]| is_present(Path::new(OsStr::from_bytes(entry)), placement, host);
-    let mut kept: Vec<&[u8]> = entries().filter(present).collect();
+    let led = |entry: &[u8]| led_to(Path::new(OsStr::from_bytes(entry)), placement, host);
+    let named = |entry| if is_repeatable { entry } else { led(entry).unwrap_or(entry) };
+    let mut kept: Vec<&[u8]> = entries().filter(present).map(named).collect();
     if let Some(first) = placement.bridge_programs() {
         kept.insert(0, first.as_bytes());
     }
@@ -152,6 +161,15 @@ fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
     let Some(fact) = host.paths.get(&path) else { return false };
     matches!(fact.found, Found::Directory(_))
         && (placement.shows(&fact.resolved) || placement.holds_in(&fact.resolved))
+}
+
+/// Returns what a directory that is shown is, where one of the links that lead to it is not in the view.
+fn led_to<'a>(entry: &Path, placement: &Placement, host: &'a HostFacts) -> Option<&'a [u8]> {
+    let fact = host.paths.get(&HostPath::new(entry).ok()?)?;
+    let is_there =
+        |link: &HostPath| placement.links.contains_key(&link.to_guest()) || placement.shows(link);
+    let is_led = fact.links.iter().all(|(link, _)| is_there(link));
+    (!is_led && placement.shows(&fact.resolved)).then(|| fact.resolved.as_bytes())
 }
 
 impl Placement {

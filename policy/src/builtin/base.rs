@@ -7,7 +7,6 @@ use crate::{Access, Made};
 pub(super) const BASE: Table = Table {
     mounts: &[
         ("/usr", Source::Host(Access::Ro), "programs and libraries"),
-        ("/usr/local", Source::Host(Access::Ro), "what the administrator installed; a link to /var/usrlocal on Fedora Atomic"),
         ("/bin", Source::Host(Access::Ro), "programs; a link to usr/bin on most systems"),
         ("/sbin", Source::Host(Access::Ro), "programs; a link to usr/sbin on most systems"),
         ("/lib", Source::Host(Access::Ro), "libraries and the loader"),
@@ -16,6 +15,7 @@ pub(super) const BASE: Table = Table {
         ("/libx32", Source::Host(Access::Ro), "libraries of x32 programs"),
         ("/opt", Source::Host(Access::Ro), "programs installed outside the package manager"),
         ("/nix", Source::Host(Access::Ro), "the Nix store"),
+        ("/var/usrlocal", Source::Host(Access::Ro), "where /usr/local leads to on Fedora Atomic"),
         ("/etc/static", Source::Host(Access::Ro), "where NixOS has what links of /etc lead to"),
         ("/gnu/store", Source::Host(Access::Ro), "the Guix store"),
         ("/home/linuxbrew", Source::Host(Access::Ro), "Homebrew"),
