@@ -1,7 +1,7 @@
 //! Where actions may read and write in the project, and where the project may be.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use crate::build::{Project, STEPS};
@@ -160,4 +160,20 @@ fn longest_names_are_outputs() {
         project.build(&["--output", &name, "--", "sh", "-c", &script]).ok();
         assert_eq!(project.read(&name), "made\n");
     }
+}
+
+/// The control is the same file as a tool.
+#[test]
+fn command_in_the_home_shows_nothing_of_it() {
+    let project = Project::new("");
+    let home = project.world.home().join("tools").display().to_string();
+    let script = format!("#!/bin/sh\nls {home}/* >out; true\n");
+    let program = project.world.write("home/tools/bin/x", &script);
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a mode");
+    project.world.write("home/tools/share/notes", "nobody's business\n");
+    let program = program.display().to_string();
+    let line = ["--output", "out", "--", program.as_str()];
+    assert!(project.build(&line).fails(1).contains("command not found"));
+    project.build(&[&["--tool", program.as_str()], &line[..]].concat()).ok();
+    assert_eq!(project.read("out"), "x\n");
 }

@@ -272,7 +272,8 @@ pub(crate) fn decide_knowing(
     known: Option<&mut Option<Known>>,
 ) -> Result<Planned, CommandError> {
     let Settled { begun, surroundings, mut found, files } = settled;
-    if let Some(name) = request.argv.first() {
+    // An action has no programs of the user's but its tools.
+    if let Some(name) = request.argv.first().filter(|_| !request.is_repeatable) {
         installation::grant(name, &surroundings, &mut found.policy);
     }
     bridges::grant(&mut found.policy)?;
