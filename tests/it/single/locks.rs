@@ -97,8 +97,10 @@ const MANY: usize = 400;
 fn entries_that_both_sides_add_all_the_time_are_all_there() {
     let settings = Settings::new("{}\n");
     settings.world.write("home/project/adds.py", ADDS);
-    let inside = format!("cd; python3 project/adds.py in {MANY}; echo done; read go");
+    let inside = format!("cd; echo in; python3 project/adds.py in {MANY}; echo done; read go");
     let mut running = settings.start(&[], &inside);
+    // A file that is replaced while the sandbox starts is refused.
+    running.expect("in");
     let (home, many) = (settings.world.home(), MANY.to_string());
     let mut outside = Command::new("python3");
     said(outside.args(["project/adds.py", "out", &many]).current_dir(home)).ok();
