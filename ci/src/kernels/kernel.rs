@@ -14,7 +14,6 @@ pub(super) const NAMES: [&str; 3] = ["6.1", "6.12", "6.12-aarch64"];
 pub(super) const USUAL: [&str; 2] = ["6.1", "6.12"];
 
 /// A kernel to boot.
-#[derive(Debug)]
 pub(super) struct Kernel {
     pub(super) name: String,
     /// The package of Debian that it came from.
