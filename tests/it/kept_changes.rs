@@ -318,10 +318,16 @@ fn patch_of_a_run_that_used_git_is_one_that_git_takes() {
     assert_eq!(patch.ok().lines().find(own), None);
     assert!(patch.stdout.contains("# diff --git a/.git/refs/heads/"), "{}", patch.stdout);
     assert!(patch.stdout.contains("# Binary files a/.git/index and b/.git/index differ"));
+    for added in ["b", "new", "sub/s"] {
+        let head = format!("\ndiff --git a/{added} b/{added}\nnew file mode 100644\n");
+        assert!(patch.stdout.contains(&head), "{added}: {}", patch.stdout);
+    }
     world.write("patch", &patch.stdout);
-    world.bare("git apply ../../patch").ok();
+    let taken = world.bare("git apply -v ../../patch");
+    taken.ok();
     let told = world.bare("cat b new sub/s; ls");
-    assert_eq!(told.ok(), "one\ntwo\nnew\ns\nb\nnew\nsub\n");
+    let all = "one\ntwo\nnew\ns\nb\nnew\nsub\n";
+    assert_eq!(told.ok(), all, "{}\n{}", taken.stderr, patch.stdout);
 }
 
 #[test]

@@ -108,6 +108,19 @@ fn directories_of_path_show_nothing_that_is_not_shown() {
     assert_eq!(found.ok(), format!("{path}/*\n"));
 }
 
+/// A colon in what one leads to would end it: the rest would be another directory, one of the project's.
+#[test]
+fn directories_of_path_that_a_list_cannot_name_stay_as_they_are() {
+    let store = World::new();
+    fs::create_dir_all(store.root().join("a:tools/bin")).expect("a directory");
+    let to = store.root().join("a:tools");
+    let (world, path) = led(&to);
+    let path = format!("{path}:/usr/bin:/bin");
+    let to = to.display().to_string();
+    let found = by_path(&world, &path, &["--ro", &to], &["sh", "-c", "echo $PATH"]);
+    assert_eq!(found.ok(), format!("{path}\n"));
+}
+
 /// A home is no prefix: of `~/bin/tool` that file is shown, and not what stands beside it.
 #[test]
 fn program_of_the_home_itself_shows_nothing_beside_it() {

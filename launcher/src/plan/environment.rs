@@ -163,13 +163,16 @@ fn is_present(entry: &Path, placement: &Placement, host: &HostFacts) -> bool {
         && (placement.shows(&fact.resolved) || placement.holds_in(&fact.resolved))
 }
 
-/// Returns what a directory that is shown is, where one of the links that lead to it is not in the view.
+/// Returns what a directory that is shown is, where one of the links that lead to it is not in the view. A list can't
+/// name one with a colon.
 fn led_to<'a>(entry: &Path, placement: &Placement, host: &'a HostFacts) -> Option<&'a [u8]> {
     let fact = host.paths.get(&HostPath::new(entry).ok()?)?;
     let is_there =
         |link: &HostPath| placement.links.contains_key(&link.to_guest()) || placement.shows(link);
     let is_led = fact.links.iter().all(|(link, _)| is_there(link));
-    (!is_led && placement.shows(&fact.resolved)).then(|| fact.resolved.as_bytes())
+    let is_named = !is_led && placement.shows(&fact.resolved);
+    let resolved = fact.resolved.as_bytes();
+    (is_named && !resolved.contains(&b':')).then_some(resolved)
 }
 
 impl Placement {

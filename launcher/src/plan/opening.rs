@@ -30,8 +30,9 @@ pub struct Namespaces {
 impl Namespaces {
     /// Returns whether a network namespace is missing to those that are wanted; `None` when there is too much.
     pub(crate) fn network_for(self, wanted: Self) -> Option<bool> {
-        let is_more = Self { network: wanted.network, ..self } == wanted;
-        let is_more = is_more && wanted.network >= self.network;
+        let mut given = self;
+        given.network = wanted.network;
+        let is_more = given == wanted && wanted.network >= self.network;
         is_more.then_some(wanted.network != self.network)
     }
 }
