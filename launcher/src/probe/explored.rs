@@ -215,7 +215,9 @@ fn is_of_work_tree(root: &Path, path: &Path) -> bool {
     let (Some(above), true) = (path.parent(), git_dir::is_file(path)) else { return false };
     let text = small_file::read(&root.join(path), LARGEST).unwrap_or_default();
     let place = git_dir::file_leads_to(&text, above, Some(root));
-    place.is_some_and(|place| place.iter().any(|it| it == "worktrees") && root.join(place).is_dir())
+    place.is_some_and(|place| {
+        place.iter().any(|it| it == git_dir::WORKTREES) && root.join(place).is_dir()
+    })
 }
 
 /// The same holds for what leads to the repository from what it keeps for a linked work tree, and back.
@@ -225,7 +227,7 @@ fn is_spared(root: &Path, path: &Path) -> bool {
         Some("gitdir") => git_dir::is_work_tree(&text),
         _ => false,
     };
-    path.iter().any(|it| it == "worktrees")
+    path.iter().any(|it| it == git_dir::WORKTREES)
         && small_file::read(&root.join(path), LARGEST).is_ok_and(is_as_git_writes_it)
 }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use endow_vfs::git_dir;
+
 use super::small_file;
 
 /// The longest `.git` file that is read.
@@ -38,7 +40,7 @@ fn common_of(directory: &Path) -> Option<PathBuf> {
     let named = named_in(&directory.join("commondir"), b"")?;
     let common = fs::canonicalize(directory.join(named)).ok()?;
     let is_git = ["HEAD", "objects"].iter().all(|it| common.join(it).symlink_metadata().is_ok());
-    (is_git && directory.parent()? == common.join("worktrees")).then_some(common)
+    (is_git && directory.parent()? == common.join(git_dir::WORKTREES)).then_some(common)
 }
 
 fn points_back(directory: &Path, root: &Path) -> bool {

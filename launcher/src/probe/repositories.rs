@@ -201,7 +201,7 @@ impl SettingsFile {
 
 /// Looks at the settings of a repository and of its work trees.
 fn settings(Directory { root, place }: Directory<'_>) -> Vec<SettingsFile> {
-    let trees = place.join("worktrees");
+    let trees = place.join(git_dir::WORKTREES);
     let linked = std::fs::read_dir(root.join(&trees)).into_iter().flatten().flatten();
     let linked = linked.map(|entry| trees.join(entry.file_name()));
     let of_trees = linked.chain([place.to_owned()]).map(|it| (it.join("config.worktree"), false));

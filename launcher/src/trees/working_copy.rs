@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, OsFs};
+use endow_vfs::git_dir;
 use endow_vfs::git_tree::{Head, Id, Places, Repository};
 use endow_vfs::trees::{Building, ContentName, Made, TreeKey, write_manifest};
 use endow_vfs::working_copy::write_index;
@@ -27,7 +28,6 @@ const REFERENCES: usize = 200_000;
 /// The largest `info/exclude` that is taken over.
 const EXCLUDE_MAX: u64 = 1 << 20;
 /// Where `HEAD` of linked work trees stand.
-const WORK_TREES: &str = "worktrees";
 const BRANCHES: &str = "refs/heads/";
 
 /// What the confined process tells of a repository.
@@ -135,7 +135,7 @@ fn exclude(common: &Path) -> Vec<u8> {
 
 /// Returns the branches that work trees of the repository stand on.
 pub(crate) fn checked_out(common: &Path) -> Vec<String> {
-    let linked = std::fs::read_dir(common.join(WORK_TREES)).into_iter().flatten();
+    let linked = std::fs::read_dir(common.join(git_dir::WORKTREES)).into_iter().flatten();
     let linked = linked.filter_map(|entry| Some(entry.ok()?.path().join("HEAD")));
     let heads = std::iter::once(common.join("HEAD")).chain(linked);
     let branch = |head: PathBuf| {

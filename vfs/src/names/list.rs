@@ -18,7 +18,7 @@ const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 /// What makes one a repository as soon as there is a `HEAD`, if its settings say so: an earlier command may have taken that
 /// away.
 const CONFIG: &[u8] = b"config";
-const TREES: &[u8] = b"worktrees";
+const TREES: &[u8] = crate::git_dir::WORKTREES.as_bytes();
 
 /// The bits of these, and of `HEAD` with a `commondir`, which leads to where the others are.
 const ALL: u8 = 0b0111;

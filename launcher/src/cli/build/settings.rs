@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::InputSet;
 use endow_vfs::cas::Digest;
+use endow_vfs::git_dir;
 use endow_vfs::inputs::{Found, InputError, Leaf};
 
 use crate::probe;
@@ -49,7 +50,7 @@ fn candidates(found: &Found) -> BTreeSet<PathBuf> {
     let mut candidates = BTreeSet::from([PathBuf::from(GIT)]);
     // Those of a work tree belong to the repository that has it.
     let of_tree = |place: &'_ Path| -> Option<PathBuf> {
-        let trees = place.parent().filter(|above| above.ends_with("worktrees"))?;
+        let trees = place.parent().filter(|above| above.ends_with(git_dir::WORKTREES))?;
         trees.parent().map(Path::to_owned)
     };
     for (place, folder) in found.tree.all() {

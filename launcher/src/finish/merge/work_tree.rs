@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs};
+use endow_vfs::git_dir;
 
 use crate::finish::Target;
 
@@ -154,7 +155,8 @@ fn plain(dir: BorrowedFd<'_>) -> Option<Dirs> {
 fn linked(dir: BorrowedFd<'_>, at: &Path) -> Option<Dirs> {
     let named = line(dir, GIT)?;
     let path = joined(at, named.strip_prefix(b"gitdir: ")?)?;
-    let trees = path.parent().filter(|it| it.file_name() == Some(OsStr::new("worktrees")))?;
+    let trees =
+        path.parent().filter(|it| it.file_name() == Some(OsStr::new(git_dir::WORKTREES)))?;
     let git_dir = own(OsFs.open_canonical(&path).ok()?)?;
     let back = joined(&path, &line(git_dir.as_fd(), "gitdir")?)?;
     let is_mutual = back == at.join(GIT) && line(git_dir.as_fd(), "commondir")? == b"../..";

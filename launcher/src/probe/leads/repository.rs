@@ -111,7 +111,7 @@ fn at(directory: &Path) -> Option<Repository> {
 
 /// Returns the work trees that are linked to a repository (gitrepository-layout(5)).
 fn linked(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let trees = fs::read_dir(directory.join("worktrees")).into_iter().flatten().flatten();
+    let trees = fs::read_dir(directory.join(git_dir::WORKTREES)).into_iter().flatten().flatten();
     trees.filter_map(|tree| {
         let text = small_file::read(&tree.path().join("gitdir"), NAMED_MAX).ok()?;
         let named = tree.path().join(OsStr::from_bytes(text.trim_ascii_end()));

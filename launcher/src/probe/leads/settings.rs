@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use endow_policy::{HostPath, ProtectSet, Vars};
 use endow_vfs::git_config::{self, Setting};
+use endow_vfs::git_dir;
 
 use super::closed::Closable;
 use super::repository::Repository;
@@ -215,7 +216,7 @@ impl<'a> Reader<'a> {
 /// The files that git reads in a repository, and in its work trees (git-config(1), git-worktree(1)).
 fn own_files(repository: &Repository) -> impl Iterator<Item = PathBuf> {
     let linked = repository.directories.iter().flat_map(|it| {
-        let trees = std::fs::read_dir(it.join("worktrees")).into_iter().flatten().flatten();
+        let trees = std::fs::read_dir(it.join(git_dir::WORKTREES)).into_iter().flatten().flatten();
         trees.map(|tree| tree.path().join("config.worktree"))
     });
     let own = repository.directories.iter();

@@ -35,7 +35,7 @@ pub(super) fn judge(
     let is_of_hooks = path.parent().and_then(Path::file_name) == Some(OsStr::new("hooks"));
     let is_settings = name == "config" || name == "config.worktree";
     let kept = path.parent().and_then(Path::parent).and_then(Path::file_name);
-    let is_of_work_tree = kept == Some(OsStr::new("worktrees"));
+    let is_of_work_tree = kept == Some(OsStr::new(git_dir::WORKTREES));
     match kind {
         Kind::Directory if name == "hooks" => Verdict::Enter,
         Kind::File if is_of_hooks && name.as_bytes().ends_with(b".sample") => Verdict::Spare,

@@ -45,6 +45,6 @@ fn is_git(path: &Path) -> bool {
 }
 
 fn is_linked(root: &Path, path: &Path) -> bool {
-    path.parent().is_some_and(|above| above.ends_with("worktrees"))
+    path.parent().is_some_and(|above| above.ends_with(git_dir::WORKTREES))
         && !git_dir::is(&root.join(path))
 }
