@@ -253,6 +253,38 @@ fn linked_work_trees_stay_in_a_mount_at_another_place() {
     }
 }
 
+/// Agents put them below directories whose other names are protected; there all is as in any project.
+#[test]
+fn work_trees_of_agents_stay_and_are_guarded() {
+    for (agent, is_there) in [(".claude", false), (".claude", true), (".gemini", true)] {
+        let repository = Repository::new();
+        let of_agent = repository.root.join(agent);
+        if is_there {
+            fs::create_dir(&of_agent).expect("a directory");
+            fs::write(of_agent.join("settings.json"), "{}").expect("written");
+        }
+        let tree = format!("{agent}/worktrees/w");
+        let script = format!(
+            "git worktree add -q {tree} && cd {tree} && echo x >new && git add new && git commit -qm second || exit 9
+            mkdir {agent}; for name in .envrc {agent}/settings.json ../../settings.local.json ../../commands; do
+                echo evil >$name; done; ln -s /tmp ../../hooks; true"
+        );
+        told(&repository, &script).ok();
+        let at = repository.root.join(&tree);
+        assert_eq!(repository.git(&at, &["log", "--format=%s", "-1"]).ok(), "second\n");
+        let planted = [".envrc", "../../settings.local.json", "../../commands", "../../hooks"];
+        let inner = format!("{agent}/settings.json");
+        for name in planted.into_iter().chain([inner.as_str()]) {
+            assert!(at.join(name).symlink_metadata().is_err(), "{agent} {is_there}: {name}");
+        }
+        assert!(!is_there || fs::read(of_agent.join("settings.json")).is_ok_and(|it| it == b"{}"));
+        told(&repository, &format!("git worktree remove --force {tree}")).ok();
+        assert!(!at.exists(), "{agent} {is_there}");
+        told(&repository, &format!("rm -rf {agent}/worktrees; ln -s /tmp {agent}/worktrees"));
+        assert!(!of_agent.join("worktrees").is_symlink(), "{agent} {is_there}");
+    }
+}
+
 /// Runs a script inside; what is not kept is told without a terminal, too.
 fn told(repository: &Repository, script: &str) -> Said {
     let live = ["run", "--workspace", "rw", "--", "sh", "-c", script];
