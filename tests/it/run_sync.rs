@@ -79,6 +79,23 @@ fn only_what_matches_is_written_back() {
     assert_eq!((world.read("file"), world.read("dir/inner")), ("host\n".into(), "inner\n".into()));
     assert_eq!(world.read("out/sub/made"), "x\n");
     assert_eq!(report["sync"]["left_out"].as_array().expect("a list").len(), 2);
+    assert_eq!(
+        (&report["sync"]["dropped"], world.states().join(" ")),
+        (&2.into(), "applied".into())
+    );
+}
+
+/// Nothing is kept of a run that changed nothing else, and of one that waited no more than that when it is applied.
+#[test]
+fn what_does_not_match_is_dropped() {
+    let world = project();
+    run(&world, &["--sync-only", "out/**"], "echo guest >file").ok();
+    assert_eq!(world.states().join(" "), "");
+    run(&world, &["--sync-only", "out/**", "--sync", "review"], "echo guest >file").ok();
+    assert_eq!(world.states().join(" "), "waiting");
+    said(&mut world.endow(["apply"])).ok();
+    assert_eq!(world.states().join(" "), "discarded");
+    assert_eq!(world.read("file"), "host\n");
 }
 
 #[test]

@@ -229,6 +229,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         (stuck, Weight::Short, "not written back, for what is above stays as it is", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
         (held, of_held, "held for review", format!("endow apply {id} PATH")),
+        (all(|it| it.dropped().collect()), Weight::Noted, "dropped", "--sync-only".to_owned()),
     ];
     let full = rows.into_iter().filter(|(names, ..)| !names.is_empty());
     full.map(|(names, weight, what, then)| Line {
@@ -296,6 +297,7 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "mode": sync.rules.mode.word(),
         "state": sync.state.map(RunState::word),
         "applied": applied,
+        "dropped": mounts.iter().map(|(_, report)| report.dropped().count()).sum::<usize>(),
         "conflicts": each(&|at, report| {
             let one = |it: &endow_vfs::sync::Resolved| json!({
                 "path": place(at, &it.path), "reason": conflict(it.conflict),
@@ -350,6 +352,7 @@ fn place(at: &InView, path: &Path) -> Value {
 fn left_out(left: &LeftOut) -> &Path {
     match left {
         LeftOut::NotSelected(path)
+        | LeftOut::Dropped(path)
         | LeftOut::NotEmpty(path)
         | LeftOut::Blocked(path)
         | LeftOut::Aborted(path) => path,

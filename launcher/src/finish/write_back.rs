@@ -127,6 +127,11 @@ impl WrittenBack {
             && self.mounts.iter().all(|(_, report)| report.is_complete())
     }
 
+    /// Returns whether changes are dropped, since the run was to write back others only.
+    pub(crate) fn has_dropped(&self) -> bool {
+        self.mounts.iter().any(|(_, report)| report.dropped().next().is_some())
+    }
+
     /// Returns whether some was written back, and some was not.
     pub(super) fn is_partial(&self) -> bool {
         !self.is_complete() && self.mounts.iter().any(|(_, report)| !report.applied.is_empty())
@@ -173,7 +178,7 @@ impl WrittenBack {
 /// Returns how many changes a report tells of that were not made.
 fn left(report: &SyncReport) -> usize {
     let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host).count();
-    let not_wanted = report.held.len() + report.left_out.len();
+    let not_wanted = report.held.len() + report.left_out.len() - report.dropped().count();
     lost + report.refused.len() + report.failed.len() + not_wanted
 }
 
@@ -394,7 +399,7 @@ fn plan_all(
             &Rules {
                 held: &|path, kind| rules.held(path, kind),
                 only: &|path| rules.only(path),
-                with_objects: selection.paths.is_some(),
+                by_name: selection.paths.is_some(),
                 on_conflict: record.sync.on_conflict,
                 merged: &|path| merged.text(it.number, path),
             },

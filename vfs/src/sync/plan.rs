@@ -113,7 +113,10 @@ pub fn plan(changes: &ChangeSet, rules: &Rules<'_>) -> SyncPlan {
                 plan.held.push(HeldPath { path, kind, reason: reason.clone() });
             }
             Verdict::NotSelected if change.is_trace() => {}
-            Verdict::NotSelected => plan.left_out.push(LeftOut::NotSelected(path)),
+            Verdict::NotSelected if rules.by_name => {
+                plan.left_out.push(LeftOut::NotSelected(path));
+            }
+            Verdict::NotSelected => plan.left_out.push(LeftOut::Dropped(path)),
             Verdict::NotEmpty => plan.left_out.push(LeftOut::NotEmpty(path)),
             Verdict::Blocked => plan.left_out.push(LeftOut::Blocked(path)),
         }

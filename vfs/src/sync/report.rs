@@ -1,6 +1,6 @@
 //! What became of a plan.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{ChangeKind, Conflict, HeldPath, LeftOut, Refused, Resolved};
 use crate::fs::{Errno, Kind};
@@ -43,12 +43,23 @@ pub struct SyncReport {
 }
 
 impl SyncReport {
-    /// Returns whether everything that the run changed stands in the tree now, so that its layer
+    /// Returns whether everything that the run changed stands in the tree now or is dropped, so that its layer
     /// has nothing left to keep.
     pub fn is_complete(&self) -> bool {
         let all_won = self.conflicts.iter().all(|found| found.winner != super::Winner::Host);
-        let none_left = self.refused.is_empty() && self.held.is_empty() && self.left_out.is_empty();
-        all_won && none_left && self.failed.is_empty()
+        let none_left = self.refused.is_empty() && self.held.is_empty() && self.failed.is_empty();
+        all_won && none_left && self.left_out.len() == self.dropped().count()
+    }
+
+    /// Returns what is never written back.
+    pub fn dropped(&self) -> impl Iterator<Item = &Path> {
+        self.left_out.iter().filter_map(|it| match it {
+            LeftOut::Dropped(path) => Some(path.as_path()),
+            LeftOut::NotSelected(_)
+            | LeftOut::NotEmpty(_)
+            | LeftOut::Blocked(_)
+            | LeftOut::Aborted(_) => None,
+        })
     }
 
     pub(super) fn lost(&mut self, path: PathBuf, kind: ChangeKind, conflict: Conflict) {

@@ -28,8 +28,9 @@ pub struct Rules<'a> {
     /// Says whether a path is to be written back at all. Directories that have to be made for
     /// one that is, come along.
     pub only: &'a dyn Fn(&Path) -> bool,
-    /// Whether objects of a repository come along with what names them, as where a path was asked for.
-    pub with_objects: bool,
+    /// Whether paths were asked for: objects of a repository come along with what names them, and all else waits on.
+    /// Where none were, what is not to be written back is dropped.
+    pub by_name: bool,
     /// Who wins.
     pub on_conflict: OnConflict,
     /// Returns what both sides made of a file together, asked for where the host's version would
@@ -105,8 +106,10 @@ pub struct HeldPath {
 /// A change that nothing is wrong with, and that is not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftOut {
-    /// It was not asked for.
+    /// It was not asked for, and waits on.
     NotSelected(PathBuf),
+    /// It is never written back.
+    Dropped(PathBuf),
     /// A directory that the run removed, in which something stays.
     NotEmpty(PathBuf),
     /// What is above it, or was to be removed for it, stays as it is.

@@ -265,13 +265,7 @@ impl World {
 }
 
 pub(super) fn rules(on_conflict: OnConflict) -> Rules<'static> {
-    Rules {
-        held: &|_, _| None,
-        only: &|_| true,
-        with_objects: false,
-        on_conflict,
-        merged: &|_| None,
-    }
+    Rules { held: &|_, _| None, only: &|_| true, by_name: false, on_conflict, merged: &|_| None }
 }
 
 #[expect(clippy::disallowed_types, reason = "a script is the shortest way to describe a tree")]

@@ -40,6 +40,8 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         RunState::Waiting
     } else if is_whole && written.is_complete() && !picked.is_recorded() && picked.has_applied()? {
         RunState::Applied
+    } else if is_whole && written.is_complete() && written.has_dropped() {
+        RunState::Discarded
     } else {
         picked.state_of()?.unwrap_or(RunState::Discarded)
     };

@@ -153,7 +153,7 @@ impl Judge<'_> {
     /// Takes the objects of a repository along with what names them: the host may have collected those that were
     /// written back already.
     fn want_objects(&mut self) {
-        if !self.rules.with_objects {
+        if !self.rules.by_name {
             return;
         }
         let wanted = self.changes.iter().zip(&self.wanted).filter(|(_, wanted)| **wanted);

@@ -80,7 +80,7 @@ fn references_stay_where_an_object_stays() {
 fn objects_come_along_with_what_was_asked_for() {
     let world = world(GUEST);
     let only = |path: &Path| path.starts_with(".git/refs");
-    let rules = Rules { only: &only, with_objects: true, ..rules(OnConflict::Host) };
+    let rules = Rules { only: &only, by_name: true, ..rules(OnConflict::Host) };
     let report = world.apply(&OsFs, &plan(&united(&world), &rules)).expect("applied");
     assert_eq!(report.left_out, []);
     assert_eq!(text(&world, "objects/ab/new").as_deref(), Some("new\n"));
