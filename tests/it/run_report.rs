@@ -1,8 +1,11 @@
 //! Reports, events, and the one JSON object of `run --json`.
 
+use std::fs;
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::harness::{World, said};
+use crate::harness::{Running, World, said};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -82,6 +85,49 @@ fn report_that_cannot_be_written_hides_no_failure() {
         assert!(out.fails(code).contains("can't write: /dev/full"), "{out:?}");
         assert!(std::fs::remove_file(&other).is_ok(), "{out:?}");
     }
+}
+
+/// The command knows where the report goes, and may guess the number of the process that writes it.
+#[test]
+fn links_in_the_way_of_a_report_lead_nowhere() {
+    for (report, plant) in [
+        ("report.json", "ln -s $HOME/mine .report.json.$pid; ln -s $HOME/mine report.json"),
+        ("out/report.json", "ln -s .. out"),
+        ("there/report.json", "mv there moved; ln -s .. there"),
+    ] {
+        for access in ["rw", "cow"] {
+            let world = World::new();
+            world.write("home/mine", "mine\n");
+            world.write("home/report.json", "mine\n");
+            fs::create_dir_all(world.project().join("there")).expect("a directory");
+            let script = format!("echo in; read pid; {plant}");
+            let mut command = world.endow(["run", "--workspace", access, "--report", report]);
+            command.args(["--", "sh", "-c", &script]).stdin(Stdio::piped());
+            let mut running = Running::start(&mut command);
+            running.expect("in");
+            running.say(&format!("{}\n", running.pid()));
+            let code = running.end();
+            let expected = if report.starts_with("out") { 125 } else { 0 };
+            // A link that leads out of a copy is not written back.
+            assert!(code == expected || access == "cow", "{report} {access}: {code}");
+            for file in ["mine", "report.json"] {
+                let text = fs::read_to_string(world.home().join(file)).expect("there");
+                assert_eq!(text, "mine\n", "{report} {access}");
+            }
+        }
+    }
+}
+
+/// Before the command has run in vain.
+#[test]
+fn report_that_no_file_can_be_made_for_is_refused_at_the_start() {
+    let world = World::new();
+    world.write("home/project/file", "");
+    for (report, code) in [("file/report", 125), ("/dev/null/report", 125), ("new/a/report", 0)] {
+        let out = world.run(&["run", "--report", report], "echo ran");
+        assert_eq!((out.code, out.stdout.is_empty()), (code, code != 0), "{report}: {out:?}");
+    }
+    assert!(json(&world.read("new/a/report"))["outcome"]["code"] == 0);
 }
 
 /// Nobody reads: who waits for endow can end it, as any program that writes to a pipe.

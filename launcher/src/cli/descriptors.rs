@@ -1,7 +1,7 @@
 //! Descriptors that the caller passes by number, and files for reports and events.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use super::events::Events;
 use super::interruptible::Interruptible;
 use super::junit;
 use super::report::Report;
+use super::report_file::ReportFile;
 use crate::sys;
 
 /// What every command receives, by its number.
@@ -58,7 +59,8 @@ pub(crate) fn take(args: &RunArgs, own: &[i32]) -> Result<Passed, CommandError> 
         CommandError::new(Kind::Setup, "can't close inherited descriptors")
             .cause(io::Error::from(errno))
     })?;
-    let reports = args.report.iter().map(|target| Target::new(target)).collect::<Result<_, _>>()?;
+    let reports: Result<_, _> = args.report.iter().map(|it| ReportTarget::new(it)).collect();
+    let reports = reports?;
     let events = args.events.as_deref().map(Target::new).transpose()?;
     let events = events.map(|target| target.open()).transpose()?;
     Ok(Passed { reports: Reports(reports), events: Events::new(events), inherited })
@@ -213,7 +215,25 @@ fn unwritable(path: &Path, source: io::Error) -> CommandError {
 
 /// Where reports go.
 #[derive(Debug)]
-pub(crate) struct Reports(Vec<Target>);
+pub(crate) struct Reports(Vec<ReportTarget>);
+
+#[derive(Debug)]
+enum ReportTarget {
+    Descriptor(i32),
+    File(PathBuf, ReportFile),
+}
+
+impl ReportTarget {
+    fn new(target: &OsStr) -> Result<Self, CommandError> {
+        match Target::new(target)? {
+            Target::Descriptor(number) => Ok(Self::Descriptor(number)),
+            Target::File(path) => match ReportFile::find(&path) {
+                Ok(file) => Ok(Self::File(path, file)),
+                Err(source) => Err(unwritable(&path, source)),
+            },
+        }
+    }
+}
 
 impl Reports {
     /// Returns whether nobody asked for one.
@@ -228,43 +248,18 @@ impl Reports {
     }
 }
 
-fn write_one(target: &Target, report: &Report) -> Result<(), CommandError> {
+fn write_one(target: &ReportTarget, report: &Report) -> Result<(), CommandError> {
     match target {
-        Target::Descriptor(number) => {
+        ReportTarget::Descriptor(number) => {
             let mut file = descriptor(*number)?;
             let _wait = Interruptible::begin();
             let written = file.write_all(report.to_json().as_bytes());
             written.map_err(|source| unwritable(Path::new(&format!("fd:{number}")), source))
         }
-        Target::File(path) => {
+        ReportTarget::File(path, file) => {
             let is_junit = path.extension().is_some_and(|it| it.eq_ignore_ascii_case("xml"));
             let text = if is_junit { junit::render(report) } else { report.to_json() };
-            let written = if is_file(path) { replace(path, &text) } else { append(path, &text) };
-            written.map_err(|source| unwritable(path, source))
+            file.write(&text).map_err(|source| unwritable(path, source))
         }
     }
-}
-
-/// Returns whether a whole file may take the place of what is there: not of a device or pipe, nor of what leads
-/// to a descriptor.
-fn is_file(path: &Path) -> bool {
-    let of_descriptors = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
-    let leads = of_descriptors.iter().any(|it| path.starts_with(it));
-    !leads && std::fs::metadata(path).map_or(true, |found| found.is_file())
-}
-
-/// Writes after what the command wrote there.
-fn append(path: &Path, text: &str) -> io::Result<()> {
-    let _wait = Interruptible::begin();
-    OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes())
-}
-
-/// Writes beside and renames, so that a reader sees the old file or the whole new one.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    let new = path.with_file_name(name);
-    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
-    written.inspect_err(|_| drop(std::fs::remove_file(&new)))
 }
