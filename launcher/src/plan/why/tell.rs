@@ -327,15 +327,18 @@ impl<'a> Questions<'a> {
         })
     }
 
+    /// What belongs to somebody else the user can't change, and should not.
     fn chmod(&self, node: &Node, operation: Operation) -> Option<String> {
         let host = self.host_path(&node.at)?;
+        if node.entry.uid != self.host.user.uid {
+            return None;
+        }
         let right = match operation {
             Operation::Read => "r",
             Operation::Write | Operation::Connect => "w",
             Operation::Execute => "x",
         };
-        let class = if node.entry.uid == self.host.user.uid { "u" } else { "o" };
-        Some(format!("chmod {class}+{right} {}", quoted(&host.to_guest())))
+        Some(format!("chmod u+{right} {}", quoted(&host.to_guest())))
     }
 
     pub(super) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
@@ -354,9 +357,7 @@ impl<'a> Questions<'a> {
             return None;
         }
         let Some(placed) = self.covering(&outcome.at) else {
-            // Nothing but a tree can stand at the root.
-            let is_root = outcome.at.is_root();
-            return (!is_root).then(|| format!("--tmp {}", quoted(&outcome.at)));
+            return self.is_free(&outcome.at).then(|| format!("--tmp {}", quoted(&outcome.at)));
         };
         let spec = &placed.spec;
         match (&spec.backend, &placed.source) {
@@ -373,6 +374,13 @@ impl<'a> Questions<'a> {
             }
             _ => None,
         }
+    }
+
+    /// Whether memory can be mounted there and hides nothing. Only a tree can stand at the root.
+    fn is_free(&self, at: &GuestPath) -> bool {
+        let mut places = self.plan.placement.mounts.iter().map(|placed| &placed.spec.at);
+        let is_of_view = ["/dev", "/proc"].iter().any(|it| at.as_path().starts_with(it));
+        !at.is_root() && !is_of_view && !places.any(|place| place.is_within(at))
     }
 
     /// What would forbid something that is allowed.
