@@ -142,7 +142,7 @@ impl ResolveError {
             }
             Self::WorkspaceRefused { path, .. } => vec![
                 "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
-                grant("rw", path, "grants it all the same"),
+                grant("ro", path, "shows it all the same"),
             ],
             Self::CwdNotInView { cwd } => vec![
                 "`--chdir GUEST` names where to start".to_owned(),

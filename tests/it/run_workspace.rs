@@ -103,7 +103,7 @@ fn shared_directories_are_never_the_workspace() {
         let told = inside.fails(125);
         assert!(told.contains(directory) && told.contains("hint: "), "{directory}: {told}");
         let is_grantable = !["/", "/dev"].contains(&directory);
-        let told = told.contains(&format!("`--rw {directory}` grants it"));
+        let told = told.contains(&format!("`--ro {directory}` shows it"));
         assert_eq!(told, is_grantable, "{directory}");
     }
     for directory in [world.home(), world.root().to_owned()] {

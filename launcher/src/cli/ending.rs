@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::HostPath;
+use rustix::process::Signal;
 
 use super::error::{CommandError, Kind};
 use super::exit;
@@ -17,6 +18,10 @@ use crate::supervise::{Counted, Ended, Outcome};
 
 /// As many links the kernel follows.
 const LINKS_MAX: usize = 40;
+
+/// What ends a command that has such a call.
+const FOREIGN: &str = "SIGSYS ended the command, as system calls of another architecture do; \
+                       `--allow foreign-arch` is for 32-bit programs";
 
 /// What is said of a run that the user's session keyring could not be kept from.
 pub(crate) const NO_KEYRING: &str =
@@ -56,7 +61,12 @@ fn tell_beside(ended: &Ended, output: &Output) {
 fn code(ended: &Ended, output: &Output) -> ExitCode {
     let limit = match ended.outcome {
         Outcome::Exited(code) => return code_of(code),
-        Outcome::Signaled(signal) => return code_of(exit::SIGNAL_BASE + signal),
+        Outcome::Signaled(signal) => {
+            if signal == Signal::SYS.as_raw() {
+                output.warning(FOREIGN);
+            }
+            return code_of(exit::SIGNAL_BASE + signal);
+        }
         Outcome::TimedOut => "the time limit has passed; the run was ended",
         Outcome::LayerFull => full(ended.counted),
         Outcome::OutOfMemory => "the memory limit was reached; the run was ended",
@@ -90,8 +100,19 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         return error;
     }
     let error = error.about(name.to_string_lossy());
+    let found = installation::on_host(name, &planned.surroundings);
+    if let Some(pattern) = found.as_deref().and_then(|path| hiding(path, planned)) {
+        let error = error.cause(format!("a deny pattern hides it: {pattern}"));
+        return error.hint(format!("--deny '!{pattern}'"));
+    }
+    if name.is_empty() {
+        return error.cause("its name is empty");
+    }
+    if found.as_deref().is_some_and(Path::is_dir) {
+        return error.cause("it is a directory");
+    }
     let relative = installation::by_relative_entry(name, &planned.surroundings);
-    match installation::on_host(name, &planned.surroundings) {
+    match found {
         None if error.kind == Kind::NotFound && relative.is_some() => relative_entry(error, relative),
         Some(path) if error.kind == Kind::NotFound && !is_tried(&path, planned) => error
             .cause("no directory of PATH inside has it: those that are relative or absent inside are left out")
@@ -111,6 +132,17 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         }
         _ => error,
     }
+}
+
+/// Returns the deny pattern that hides a program.
+fn hiding(path: &Path, planned: &Planned) -> Option<String> {
+    let path = std::fs::canonicalize(path).ok().and_then(|path| HostPath::new(path).ok())?;
+    let placed = planned.plan.placement.covering(&path.to_guest())?;
+    let source = &placed.source.as_ref()?.path;
+    let below = path.as_path().strip_prefix(source.as_path()).ok()?;
+    let mut names = planned.host.hidden.get(source)?.names.iter();
+    let hidden = names.find(|it| below.starts_with(&it.path) && it.is_for(&placed.spec))?;
+    Some(planned.found.policy.deny.get(hidden.rule?)?.pattern.clone())
 }
 
 /// Follows the links that the view has, to the place that it has not.

@@ -42,6 +42,7 @@ mod progress;
 mod recorded;
 mod recounted;
 mod report;
+mod report_file;
 mod runners;
 mod running;
 mod shown;
@@ -66,10 +67,16 @@ use output::Output;
 use crate::apply::Begun;
 use crate::sys;
 
+/// Bytes of stack that every command has enough of (`endow run` needs between 128 and 192 KiB, measured).
+const STACK: u64 = 512 << 10;
+
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     sys::heap::keep_freed();
     sys::start::outlive_file_limit();
+    if let Some(error) = short_of_stack() {
+        return Output::new(&args::Style::default()).failure(&error);
+    }
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if let Some(speak) = runners::of(arguments.first()) {
         return speak(arguments);
@@ -97,6 +104,16 @@ pub fn main() -> ExitCode {
         }
         Err(error) => output.failure(&error),
     }
+}
+
+/// Whoever has too small a stack is ended by the kernel, without a word.
+fn short_of_stack() -> Option<CommandError> {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Stack).current;
+    limit.filter(|bytes| *bytes < STACK).map(|bytes| {
+        CommandError::new(Kind::Setup, "the stack may not be large enough")
+            .about(format!("{} KiB", bytes >> 10))
+            .hint(format!("`ulimit -s {}` in the shell first", STACK >> 10))
+    })
 }
 
 fn refuse(usage: &Usage) -> ExitCode {

@@ -199,7 +199,7 @@ fn errors_have_a_kind_and_hints() {
     assert_eq!(error.kind(), ErrorKind::Setup);
     assert_snapshot!(error.hints().join("\n"), @r#"
     `--workspace none --chdir GUEST` starts without a workspace
-    `--rw /home/u` grants it all the same
+    `--ro /home/u` shows it all the same
     "#);
     let text = "[mounts]\n\"~\" = { private = true, write_back = [\"~/.x\"] }";
     let composed = compose(&user(text), &vars()).expect("composes");

@@ -23,6 +23,8 @@ const NOT_BUILT: [(&str, &str); 3] = [
 pub(crate) struct Usage {
     error: clap::Error,
     running: bool,
+    /// The name of the command that was meant.
+    named: Option<String>,
     /// How the mistake is to be told, as far as that can be seen.
     pub(crate) style: Style,
 }
@@ -72,12 +74,14 @@ impl Usage {
     }
 
     fn last_hint(&self) -> String {
-        let hint = match (self.error.kind(), self.running) {
-            (ErrorKind::InvalidSubcommand, _) => "`endow -- COMMAND` runs a command in a sandbox",
-            (_, true) => "`endow run --help` lists the options",
-            (_, false) => "`endow --help` lists the commands",
-        };
-        hint.to_owned()
+        match (self.error.kind(), self.running, &self.named) {
+            (ErrorKind::InvalidSubcommand, ..) => {
+                "`endow -- COMMAND` runs a command in a sandbox".to_owned()
+            }
+            (_, true, _) => "`endow run --help` lists the options".to_owned(),
+            (_, _, Some(name)) => format!("`endow {name} --help` lists the options"),
+            _ => "`endow --help` lists the commands".to_owned(),
+        }
     }
 }
 
@@ -96,15 +100,18 @@ pub(crate) fn command() -> clap::Command {
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
     let arguments = with_help_as_option(arguments);
     let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
-    let usage =
-        |running| move |error| Usage { error, running, style: Style { json, ..Style::default() } };
+    let named = arguments.get(1).filter(|it| !is_option(it));
+    let named = named.map(|it| it.to_string_lossy().into_owned());
+    let usage = |running| {
+        move |error| Usage { error, running, named, style: Style { json, ..Style::default() } }
+    };
     let command = match arguments.get(1) {
         _ if is_prefix_form(&arguments) => run("endow", arguments).map_err(usage(true)),
         // The only command that is in a hurry: the others' arguments are not even built.
         Some(first) if first == "run" => {
             run("endow run", without_first(arguments)).map_err(usage(true))
         }
-        _ => named(arguments).map_err(usage(false)),
+        _ => by_name(arguments).map_err(usage(false)),
     }?;
     let style = command.style();
     Ok(Invocation { command, style })
@@ -127,11 +134,14 @@ pub(crate) fn is_run(arguments: &[OsString]) -> bool {
 /// Commands with options of a policy.
 const OF_POLICIES: [&str; 5] = ["run", "plan", "why", "verify", "learn"];
 
+/// Options that need no command to run, or that every command takes.
+const OF_ALL: [&str; 9] =
+    ["-h", "--help", "-V", "--version", "--json", "-q", "--quiet", "-v", "--color"];
+
 /// Returns whether the words of `--allow` are asked for: that needs no command to run.
 pub(crate) fn asks_for_words(arguments: &[OsString]) -> bool {
-    let has_policy = arguments.get(1).is_some_and(|first| {
-        first.as_encoded_bytes().starts_with(b"-") || OF_POLICIES.iter().any(|it| first == it)
-    });
+    let is_of_policies = |first: &OsString| OF_POLICIES.iter().any(|it| first == it);
+    let has_policy = arguments.get(1).is_some_and(|it| is_option(it) || is_of_policies(it));
     let end = arguments.iter().position(|it| it == "--").unwrap_or(arguments.len());
     let own = arguments.get(..end).unwrap_or_default();
     has_policy
@@ -142,9 +152,13 @@ pub(crate) fn asks_for_words(arguments: &[OsString]) -> bool {
 /// Options or nothing before `--`: the command is to be run. Otherwise the first word is the name
 /// of one of endow's own commands.
 fn is_prefix_form(arguments: &[OsString]) -> bool {
-    let first = arguments.get(1).map(OsString::as_os_str);
-    let starts_with_option = first.is_some_and(|it| it.as_encoded_bytes().starts_with(b"-"));
-    starts_with_option && arguments.iter().any(|it| it == OsStr::new("--"))
+    let Some(first) = arguments.get(1).filter(|it| is_option(it)) else { return false };
+    // Where it is an option of `run`, what is missing is the `--`.
+    arguments.iter().any(|it| it == "--") || !OF_ALL.iter().any(|it| first == it)
+}
+
+fn is_option(argument: &OsStr) -> bool {
+    argument.as_encoded_bytes().starts_with(b"-")
 }
 
 fn without_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
@@ -158,6 +172,6 @@ fn run(name: &'static str, arguments: Vec<OsString>) -> Result<Command, clap::Er
     Ok(Command::Run(Box::new(RunArgs::from_arg_matches(&matches)?)))
 }
 
-fn named(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
+fn by_name(arguments: Vec<OsString>) -> Result<Command, clap::Error> {
     Ok(Cli::try_parse_from(arguments)?.command)
 }
