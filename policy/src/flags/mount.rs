@@ -242,6 +242,8 @@ fn docker_order(flag: MountFlag, value: &[u8]) -> Option<String> {
 fn git_source(source: &[u8], options: &Options) -> Result<MountSource, FlagFault> {
     let split = unescaped(source, b'@').filter(|at| source.get(at + 1) != Some(&b'{')).last();
     let (repository, rev) = match split {
+        // As git has it.
+        _ if source == b"@" => (None, &b"HEAD"[..]),
         Some(0) => return Err(FlagFault::Empty),
         Some(at) => (Some(&source[..at]), &source[at + 1..]),
         None => (None, source),

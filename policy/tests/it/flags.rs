@@ -73,6 +73,7 @@ fn mount_flags() {
         ("--git", "/g=a@b@HEAD@{2},cow"),
         ("--git", "/g=a\\@b@main"),
         ("--git", "/g=.@main"),
+        ("--git", "/g=@"),
         ("--git", "/g=main,sparse=/*,sparse=!a\\,b,noexec,sparse=c=d"),
         ("--cas", digest.as_str()),
     ];
@@ -109,6 +110,7 @@ fn mount_flags() {
     --git /g=a@b@HEAD@{2},cow: /g <- Git { repository: Some("a@b"), rev: "HEAD@{2}", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Cow
     --git /g=a\@b@main: /g <- Git { repository: Some("a@b"), rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
     --git /g=.@main: /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
+    --git /g=@: /g <- Git { repository: None, rev: "HEAD", sparse: [], landing: Landing { to: Ref, ignored: false, author: None } } Ro
     --git /g=main,sparse=/*,sparse=!a\,b,noexec,sparse=c=d: /g <- Git { repository: None, rev: "main", sparse: ["/*", "!a,b", "c=d"], landing: Landing { to: Ref, ignored: false, author: None } } Ro noexec
     --cas /c=sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12,cow: /c <- Cas { digest: "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/12" } Cow
     "#);
