@@ -118,6 +118,22 @@ fn links_in_the_way_of_a_report_lead_nowhere() {
     }
 }
 
+/// A run before may have left one.
+#[test]
+fn link_in_the_place_of_events_leads_nowhere() {
+    for (flag, code) in [("--events", 0), ("--report", 0)] {
+        let world = World::new();
+        world.write("home/mine", "mine\n");
+        let plant = world.run(&["run", "--workspace", "rw"], "ln -s ../mine told");
+        plant.ok();
+        assert!(world.project().join("told").is_symlink(), "the link is there");
+        world.run(&["run", flag, "told"], "true").fails(code);
+        let mine = fs::read_to_string(world.home().join("mine")).expect("there");
+        assert_eq!(mine, "mine\n", "{flag}");
+        assert!(world.read("told").starts_with('{'), "{flag}");
+    }
+}
+
 /// Before the command has run in vain.
 #[test]
 fn report_that_no_file_can_be_made_for_is_refused_at_the_start() {

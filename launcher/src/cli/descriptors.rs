@@ -195,7 +195,10 @@ impl Target {
     fn open(&self) -> Result<File, CommandError> {
         match self {
             Self::Descriptor(number) => descriptor(*number),
-            Self::File(path) => File::create(path).map_err(|source| unwritable(path, source)),
+            Self::File(path) => {
+                let opened = ReportFile::find(path).and_then(|file| file.open());
+                opened.map_err(|source| unwritable(path, source))
+            }
         }
     }
 }

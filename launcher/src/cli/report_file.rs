@@ -1,4 +1,5 @@
-//! The file of a report. Where it goes is settled before the command starts, which may put links in the way.
+//! The file of a report or of events. Where it goes is settled before the command starts; this one, and those before
+//! it, may have put links in the way.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -44,7 +45,7 @@ impl ReportFile {
     pub(super) fn find(path: &Path) -> io::Result<Self> {
         let of_descriptors = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
         let leads = of_descriptors.iter().any(|it| path.starts_with(it));
-        let kind = std::fs::metadata(path).ok().map(|found| found.file_type());
+        let kind = std::fs::symlink_metadata(path).ok().map(|found| found.file_type());
         let is_stream = |kind: std::fs::FileType| {
             kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket()
         };
@@ -52,6 +53,14 @@ impl ReportFile {
             _ if leads => Ok(Self::Descriptor(path.to_owned())),
             Some(kind) if is_stream(kind) => Ok(Self::Stream(path.to_owned())),
             _ => Place::find(path).map(Self::Whole),
+        }
+    }
+
+    /// Begins a file that is written while the command runs.
+    pub(super) fn open(&self) -> io::Result<File> {
+        match self {
+            Self::Whole(place) => place.begin(),
+            Self::Stream(path) | Self::Descriptor(path) => append(path),
         }
     }
 
@@ -107,6 +116,15 @@ impl Place {
             let _ = unlinkat(directory, &new, AtFlags::empty());
         }
         written
+    }
+
+    /// Puts an empty file there, in the place of what is there.
+    fn begin(&self) -> io::Result<File> {
+        let made = self.make()?;
+        let directory = made.as_ref().unwrap_or(&self.above);
+        let (new, file) = create(directory)?;
+        renameat(directory, &new, directory, &self.name)?;
+        Ok(file)
     }
 
     /// Makes the directories that are missing; `None` where none is.
