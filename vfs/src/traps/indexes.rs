@@ -10,6 +10,7 @@ use super::GitTraps;
 use super::git::is;
 use super::settings::ids;
 use super::trees::{KnownTrees, StoredTrees};
+use crate::fs::Errno;
 use crate::git_index::{self, Beside};
 use crate::git_object::Work;
 use crate::git_tree::Id;
@@ -65,10 +66,13 @@ impl GitTraps<'_> {
     ) -> Option<&'static str> {
         let above = path.parent().filter(|_| path.file_name().is_some_and(is_index))?;
         let sides = self.sides();
-        let Ok(file) = sides.open_file(path) else {
-            return self.is_of_git(above).then_some(UNSOUND);
-        };
+        let opened = sides.open_file(path);
         let is_old = is_old();
+        let Ok(file) = opened else {
+            // Another run may have a lease on what the user has (F_SETLEASE of fcntl(2)): it is not this run's doing.
+            let is_leased = is_old && opened.is_err_and(|errno| errno == Errno::AGAIN);
+            return (!is_leased && self.is_of_git(above)).then_some(UNSOUND);
+        };
         let work = if is_old { &all.old } else { &all.new };
         let why = || if work.is_spent() { BEYOND } else { UNSOUND };
         let ids = work.take(EACH).and_then(|()| ids(&sides, above, work));
@@ -95,4 +99,27 @@ impl GitTraps<'_> {
 fn is_index(name: &OsStr) -> bool {
     let begins = name.as_bytes().get(..SHARED.len());
     is(name, INDEX) || begins.is_some_and(|it| it.eq_ignore_ascii_case(SHARED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::faulty::FaultyFs;
+    use crate::testing::Scratch;
+    use crate::traps::Sides;
+
+    /// The second call opens it; the first opens the directory.
+    #[test]
+    fn index_that_another_has_leased_is_held_only_if_it_is_new() {
+        let tree = Scratch::new();
+        std::fs::create_dir(tree.path().join(".git")).expect("a directory");
+        std::fs::write(tree.path().join(".git/index"), "").expect("written");
+        let held = |errno, is_old| {
+            let faulty = FaultyFs::new(1, errno);
+            let traps = GitTraps::new(Sides::new(&faulty, None, tree.fd()));
+            traps.unsound_index(Path::new(".git/index"), &IndexWork::default(), &|| is_old)
+        };
+        assert_eq!((held(Errno::AGAIN, true), held(Errno::AGAIN, false)), (None, Some(UNSOUND)));
+        assert_eq!(held(Errno::ACCESS, true), Some(UNSOUND));
+    }
 }
