@@ -5,6 +5,9 @@ use super::name::{NamePattern, Token};
 
 /// The most patterns that the choices of one pattern may multiply to.
 const MOST_CHOICES: usize = 1000;
+/// The most bytes of a pattern: to multiply its choices out takes as many steps as braces are nested, each through all
+/// of it.
+const LONGEST: usize = 4096;
 
 /// A part of a pattern between slashes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +119,9 @@ impl Compiled {
 
 /// Multiplies `{a,b}` out; braces nest, a backslash and a class protect.
 pub(crate) fn expand(pattern: &str) -> Result<Vec<String>, PatternFault> {
+    if pattern.len() > LONGEST {
+        return Err(PatternFault::TooLong);
+    }
     let mut waiting = vec![pattern.to_owned()];
     let mut done = Vec::new();
     while let Some(text) = waiting.pop() {

@@ -59,6 +59,9 @@ pub enum PatternFault {
     /// `{` has no `}`.
     #[error("pattern has `{{` without `}}`")]
     OpenChoice,
+    /// The pattern is longer than any path that is handed to the kernel.
+    #[error("pattern has more than 4096 bytes")]
+    TooLong,
     /// The choices multiply to more than a thousand patterns.
     #[error("pattern has too many choices")]
     TooManyChoices,

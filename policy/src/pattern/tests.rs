@@ -163,7 +163,9 @@ fn faults() {
         assert_eq!(check(pattern), Err(fault), "{pattern}");
     }
     assert_eq!(check(&"{a,b}".repeat(20)), Err(PatternFault::TooManyChoices));
-    assert_eq!(check(&"{".repeat(5000)), Err(PatternFault::OpenChoice));
+    assert_eq!(check(&"{".repeat(4096)), Err(PatternFault::OpenChoice));
+    assert_eq!(check(&"a".repeat(4096)), Ok(()));
+    assert_eq!(check(&"a".repeat(4097)), Err(PatternFault::TooLong));
 }
 
 #[test]
