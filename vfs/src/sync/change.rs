@@ -155,6 +155,8 @@ pub enum Conflict {
     Appeared,
     /// The entry is gone.
     Vanished,
+    /// The database that it belongs to, or what stands beside that, changed.
+    Database,
 }
 
 /// Why a change is never written back.

@@ -1,6 +1,7 @@
 //! What a layer says that a run changed.
 
 mod compare;
+mod databases;
 mod entry;
 mod groups;
 mod refuse;
@@ -96,6 +97,7 @@ pub(super) fn collect_most(
     closed.map_err(io("close", Path::new("")))?;
     let mut set = collector.set;
     set.changes.sort_by(|one, other| one.path.cmp(&other.path));
+    databases::join(fs, source, &mut set);
     Ok(set)
 }
 

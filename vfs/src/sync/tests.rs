@@ -3,6 +3,7 @@ mod checkpoint;
 mod checkpoint_later;
 mod conflicts;
 mod cut;
+mod databases;
 mod faults;
 mod following;
 mod home;
