@@ -325,6 +325,26 @@ fn names_that_git_tracks_are_spared() {
     }
 }
 
+/// In a copy of a repository all times are others: what is shown is what git has, and a commit takes nothing away.
+#[test]
+fn tracked_contents_are_spared_whatever_their_times_are() {
+    let world = World::new();
+    world.write("home/project/.env", "tracked\n");
+    world.write("home/project/key.pem", "tracked\n");
+    world.write("home/project/file", "tracked\n");
+    let git = "git -c user.name=A -c user.email=a@b";
+    world.bare(&format!("git init -q; git add -f .; {git} commit -qm first")).ok();
+    world.bare("sleep 0.01; touch .env; echo changed >key.pem").ok();
+    for access in ["ro", "rw", "cow"] {
+        let inside = run(&world, &["--workspace", access], "cat .env; cat key.pem");
+        assert_eq!(inside.stdout, "tracked\n", "{access}: {}", inside.stderr);
+    }
+    world.write("home/project/key.pem", "tracked\n");
+    let script = format!("echo more >>file; {git} commit -qam second; git show --stat --format=");
+    let inside = run(&world, &["--workspace", "cow"], &script);
+    assert_eq!(inside.ok(), " file | 1 +\n 1 file changed, 1 insertion(+)\n");
+}
+
 /// A directory that is shown for what git tracks in it shows nothing else.
 #[test]
 fn untracked_names_beside_tracked_ones_stay_hidden() {

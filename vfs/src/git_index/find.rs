@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::parse::{Wanted, parse};
+use super::parse::{parse, parse_blobs};
 use super::window::Bytes;
-use super::{IndexFault, IndexWarning, Tracked};
+use super::{Blob, IndexFault, IndexWarning, Tracked};
 use crate::fs::{Errno, Fs, Kind, OsFs, Result};
 
 /// The largest index that is read: a million names have about 100 MB.
@@ -22,16 +22,21 @@ const LINK_SIZE: u64 = 8192;
 ///
 /// No index is an empty one. With a warning nothing is tracked.
 pub fn load(work_tree: &Path, wanted: &dyn Fn(&[u8]) -> bool) -> (Tracked, Option<IndexWarning>) {
-    match find_and_parse(work_tree, wanted) {
+    match find_and(work_tree, &|index| parse(index, wanted)) {
         Ok(tracked) => (tracked, None),
         Err(warning) => (Tracked::default(), Some(warning)),
     }
 }
 
-fn find_and_parse(
+/// Like [`blobs`](super::blobs) for a work tree, whose `.git` may lead elsewhere; nothing where that can't be told.
+pub fn load_blobs(work_tree: &Path, wanted: &dyn Fn(&[u8]) -> bool) -> Tracked<Blob> {
+    find_and(work_tree, &|index| parse_blobs(index, wanted)).unwrap_or_default()
+}
+
+fn find_and<T>(
     work_tree: &Path,
-    wanted: &Wanted<'_>,
-) -> std::result::Result<Tracked, IndexWarning> {
+    read: &dyn Fn(&IndexFile<'_>) -> std::result::Result<Tracked<T>, IndexFault>,
+) -> std::result::Result<Tracked<T>, IndexWarning> {
     let git = work_tree.join(".git");
     let mut path = git.join("index");
     let mut opened = open(&path);
@@ -44,7 +49,7 @@ fn find_and_parse(
         opened => opened.map_err(unreadable(&path))?,
     };
     let index = IndexFile::new(&path, &file)?;
-    parse(&index, wanted).map_err(unusable(&path))
+    read(&index).map_err(unusable(&path))
 }
 
 /// Returns the directory that a `.git` file names.

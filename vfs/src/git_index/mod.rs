@@ -23,7 +23,7 @@ mod window;
 
 pub use blobs::{Blob, blobs};
 pub use check::{Beside, check};
-pub use find::load;
+pub use find::{load, load_blobs};
 pub use older::Stored;
 pub use stamp::Stamp;
 pub use tracked::Tracked;

@@ -4,6 +4,7 @@ mod own;
 mod rules;
 mod tops;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -16,15 +17,16 @@ use endow_policy::{
     BackendSpec, HostPath, MountClass, MountSpec, PatternError, PatternRule, Policy, ProtectSet,
 };
 use endow_vfs::fs::{Kind, OsFs};
-use endow_vfs::git_index;
 use endow_vfs::names::{
     ERRORS_MAX, HiddenName as HiddenPath, NameRules, WalkCache, WalkError, WalkOptions, Walked,
     walk, walk_again,
 };
 use endow_vfs::state::EndowDirs;
+use endow_vfs::{git_blob, git_index};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
+use super::small_file;
 use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
@@ -36,6 +38,9 @@ const THREADS: usize = 2;
 /// From so many sources on, half of them are walked by a thread of their own: one costs as much as
 /// a few dozen small walks.
 const MANY: usize = 64;
+
+/// The largest file whose content is compared with what git tracks.
+const CONTENT: u64 = 1 << 20;
 
 /// How names are looked for.
 #[derive(Debug)]
@@ -304,10 +309,15 @@ fn tracked_below(
     let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
     let hidden = Tops::of(walked.hidden.iter().map(|name| prefix.join(&name.path)));
     let (tracked, _) = git_index::load(work_tree.as_path(), &|name| hidden.has_at_or_above(name));
-    let is_own = |path: &Path| is_as_tracked(&tracked, work_tree, path);
+    let contents = LazyCell::new(|| {
+        git_index::load_blobs(work_tree.as_path(), &|name| hidden.has_at_or_above(name))
+    });
+    let is_own = |path: &Path| {
+        is_as_tracked(&tracked, work_tree, path) || is_tracked_content(&contents, work_tree, path)
+    };
     let known = tracked.iter().map(|path| Path::new(OsStr::from_bytes(path)));
-    let hidden = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
-    let files: Vec<PathBuf> = hidden.filter(|path| is_own(path)).map(Path::to_owned).collect();
+    let denied = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
+    let files: Vec<PathBuf> = denied.filter(|path| is_own(path)).map(Path::to_owned).collect();
     let above = files.iter().flat_map(|file| file.ancestors()).filter(|path| rules.hides(path));
     above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
 }
@@ -318,6 +328,18 @@ fn is_as_tracked(tracked: &git_index::Tracked, work_tree: &HostPath, path: &Path
     let stamp = tracked.remembered(path.as_os_str().as_bytes());
     let found = std::fs::symlink_metadata(work_tree.as_path().join(path));
     matches!((stamp, found), (Some(stamp), Ok(found)) if stamp.matches(&found))
+}
+
+/// What is in the index by its content is no secret to whoever has the repository, whatever its times are: a copy has
+/// others, and git would take the file for removed. Whoever knows the name of a content knows the content.
+fn is_tracked_content(
+    contents: &git_index::Tracked<git_index::Blob>,
+    work_tree: &HostPath,
+    path: &Path,
+) -> bool {
+    let Some(blob) = contents.remembered(path.as_os_str().as_bytes()) else { return false };
+    let content = small_file::read(&work_tree.as_path().join(path), CONTENT);
+    content.is_ok_and(|content| git_blob::name(&content) == blob.id)
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
