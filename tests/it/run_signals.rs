@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::harness::{Running, Said, World, is_stopped, mark, marked, pid, said, send, soon};
+use crate::harness::{
+    Running, Said, World, is_stopped, mark, marked, pid, project, said, send, soon,
+};
 
 /// Tells every signal that reaches it by number, except those that can't be caught.
 const TELLS: &str = "import signal, sys
@@ -42,10 +44,26 @@ fn first_request_to_end_reaches_the_command_and_the_second_kills_it() {
         let mut running = teller(&world);
         running.signal(first);
         running.expect(&first.to_string());
+        // At once it would be the same request.
+        std::thread::sleep(std::time::Duration::from_millis(150));
         running.signal(second);
         assert_eq!(running.end(), 128 + KILL);
         world.assert_no_run_left();
     }
+}
+
+/// timeout(1) sends TERM to the process, and then to its group.
+#[test]
+fn timeout_in_front_leaves_the_command_its_grace_and_its_work() {
+    let world = project();
+    let script =
+        "trap 'echo graceful; exit 3' TERM; echo work >work; echo in; while :; do sleep 0.05; done";
+    let endow = crate::harness::endow();
+    let mut command = world.command("timeout");
+    command.args(["1", &endow.display().to_string(), "--", "sh", "-c", script]);
+    let told = said(&mut command);
+    assert_eq!((told.code, told.stdout.as_str()), (124, "in\ngraceful\n"), "{}", told.stderr);
+    assert_eq!(world.read("work"), "work\n");
 }
 
 /// The control is the second of these tests' requests: without one the teller goes on for ever.

@@ -175,7 +175,7 @@ pub(crate) fn run(
     notify: &mut dyn FnMut(usize, Notice),
 ) -> Result<Vec<Ended>, Errno> {
     let signals = sys::signal::descriptor(SignalSet::ALL)?;
-    let line = Line::new();
+    let mut line = Line::new();
     set.iter_mut().filter_map(|one| one.renewal.as_mut()).try_for_each(Renewal::start)?;
     for one in set.iter_mut() {
         one.state.set_in_front(terminal.is_some());
@@ -185,7 +185,7 @@ pub(crate) fn run(
         while let Some(arrived) = sys::signal::read(&signals) {
             // Before 6.5 a splice to a connection that is gone raises SIGPIPE.
             let own = arrived.from_self && arrived.signal == libc::SIGPIPE;
-            if own || set.iter_mut().any(|one| one.takes(arrived)) {
+            if own || line.repeats(arrived) || set.iter_mut().any(|one| one.takes(arrived)) {
                 continue;
             }
             let event = line.event(arrived.signal, arrived.from_kernel);

@@ -1,12 +1,14 @@
 //! The caller's terminal: its state before the run, given back after it.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::event::Event;
 use crate::sys;
+use crate::sys::signal::Arrived;
 
 /// A controlling terminal in whose foreground endow was started.
 #[derive(Debug)]
@@ -22,12 +24,31 @@ pub(super) struct Line {
     was_there: bool,
     /// The kernel tells this process alone when it goes.
     leads: bool,
+    /// The last request to end, who sent it, and when.
+    asked: Option<(i32, i32, Instant)>,
 }
+
+/// Who sends a signal to a process and then to its group, as timeout(1) does, means one request.
+const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Line {
     /// Looks whether there is one.
     pub(super) fn new() -> Self {
-        Self { was_there: is_there(), leads: sys::terminal::leads_session() }
+        Self { was_there: is_there(), leads: sys::terminal::leads_session(), asked: None }
+    }
+
+    /// Returns whether it is the same request to end once more.
+    pub(super) fn repeats(&mut self, arrived: Arrived) -> bool {
+        let Arrived { signal, sender, .. } = arrived;
+        let asks = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);
+        if !asks || arrived.from_kernel {
+            return false;
+        }
+        let now = Instant::now();
+        let last = self.asked.replace((signal, sender, now));
+        last.is_some_and(|(same, from, at)| {
+            (same, from) == (signal, sender) && now.duration_since(at) < AT_ONCE
+        })
     }
 
     /// Returns what a signal means. A shell that hears of the end passes it on as a process does.
@@ -82,12 +103,27 @@ mod tests {
 
     #[test]
     fn hanging_up_is_told_from_other_signals() {
-        let line = |leads| Line { was_there: false, leads };
+        let line = |leads| Line { was_there: false, leads, asked: None };
         let plain = Event::Signal { signal: libc::SIGHUP, from_terminal: false };
         assert_eq!(line(false).event(libc::SIGHUP, false), plain, "as a daemon is told to reload");
         assert_eq!(line(false).event(libc::SIGHUP, true), Event::HungUp { reached: true });
         assert_eq!(line(true).event(libc::SIGHUP, true), Event::HungUp { reached: false });
         let interrupt = Event::Signal { signal: libc::SIGINT, from_terminal: true };
         assert_eq!(line(true).event(libc::SIGINT, true), interrupt);
+    }
+
+    #[test]
+    fn request_to_end_that_comes_twice_at_once_is_one() {
+        let mut line = Line { was_there: false, leads: false, asked: None };
+        let mut repeats = |signal, sender, from_kernel| {
+            line.repeats(Arrived { signal, from_kernel, from_self: false, sender, about: None })
+        };
+        assert!(!repeats(libc::SIGTERM, 7, false) && repeats(libc::SIGTERM, 7, false));
+        assert!(!repeats(libc::SIGTERM, 8, false), "somebody else asks");
+        assert!(!repeats(libc::SIGINT, 8, false), "it is asked for more");
+        assert!(!repeats(libc::SIGUSR1, 8, false) && !repeats(libc::SIGUSR1, 8, false));
+        assert!(!repeats(libc::SIGINT, 0, true) && !repeats(libc::SIGINT, 0, true));
+        std::thread::sleep(AT_ONCE);
+        assert!(!repeats(libc::SIGINT, 8, false), "that is another request");
     }
 }

@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn signal(signal: i32, about: Option<i32>, from_kernel: bool) -> Arrived {
-        Arrived { signal, from_kernel, from_self: false, about }
+        Arrived { signal, from_kernel, from_self: false, sender: 1, about }
     }
 
     #[test]

@@ -127,6 +127,8 @@ pub(crate) struct Arrived {
     pub(crate) from_kernel: bool,
     /// Whether it came of something that this process did, as SIGPIPE of a write does.
     pub(crate) from_self: bool,
+    /// The process that sent it.
+    pub(crate) sender: i32,
     /// The descriptor that it tells of, when the kernel sent it for one.
     pub(crate) about: Option<i32>,
 }
@@ -144,7 +146,7 @@ pub(crate) fn read(descriptor: impl AsFd) -> Option<Arrived> {
     let about = (ABOUT_DESCRIPTOR.contains(&code) && signal >= libc::SIGRTMIN()).then_some(number);
     let from_kernel = code == libc::SI_KERNEL;
     let from_self = !from_kernel && sender == rustix::process::getpid().as_raw_pid();
-    (length == record.len()).then_some(Arrived { signal, from_kernel, from_self, about })
+    (length == record.len()).then_some(Arrived { signal, from_kernel, from_self, sender, about })
 }
 
 /// Sends `signal` to a process; `-1` is everything in this pid namespace but the caller.
