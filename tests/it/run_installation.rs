@@ -108,6 +108,28 @@ fn directories_of_path_show_nothing_that_is_not_shown() {
     assert_eq!(found.ok(), format!("{path}/*\n"));
 }
 
+/// As those of package managers with a directory of programs of their own.
+#[test]
+fn program_behind_several_links_is_found() {
+    let world = World::new();
+    let tool = world.write("home/prefix/lib/node_modules/tool/cli", "#!/bin/sh\necho ran\n");
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a mode");
+    for directory in [".local/bin", "prefix/bin"] {
+        fs::create_dir_all(world.home().join(directory)).expect("a directory");
+    }
+    symlink("../lib/node_modules/tool/cli", world.home().join("prefix/bin/tool")).expect("a link");
+    symlink(world.home().join("prefix/bin/tool"), world.home().join(".local/bin/tool"))
+        .expect("a link");
+    let path = format!("{}/.local/bin:/usr/bin:/bin", world.home().display());
+    assert_eq!(by_path(&world, &path, &[], &["tool"]).ok(), "ran\n");
+    // One that a command may have written grants nothing.
+    fs::remove_file(world.home().join(".local/bin/tool")).expect("removed");
+    let planted = world.project().join("planted");
+    symlink(world.home().join("prefix/bin/tool"), &planted).expect("a link");
+    symlink(&planted, world.home().join(".local/bin/tool")).expect("a link");
+    by_path(&world, &path, &[], &["tool"]).fails(127);
+}
+
 /// A colon in what one leads to would end it: the rest would be another directory, one of the project's.
 #[test]
 fn directories_of_path_that_a_list_cannot_name_stay_as_they_are() {

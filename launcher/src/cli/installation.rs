@@ -12,12 +12,16 @@ use endow_policy::{
 
 use super::surroundings::Surroundings;
 use crate::plan::Search;
+use crate::probe::real_path::without_dots;
+
+/// As many links the kernel follows.
+const LINKS: usize = 40;
 
 /// What belongs to a program in `bin` and stands beside that directory.
 const BESIDE_BIN: [&str; 6] = ["bin", "lib", "lib64", "libexec", "share", "pyvenv.cfg"];
 
-/// Adds read-only mounts of the program that `name` is, unless the policy shows it already. A
-/// name that leads through the workspace or another writable mount grants nothing: a guest could
+/// Adds read-only mounts of the program that `name` is, with the links that lead there, unless the policy shows it
+/// already. A name that leads through the workspace or another writable mount grants nothing: a guest could
 /// have written the link.
 pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Policy) {
     // Its program is another one of that name.
@@ -27,19 +31,39 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     let Some(path) = on_host(name, surroundings) else { return };
     let Ok(file) = std::fs::canonicalize(&path) else { return };
     let shown = |path: &Path| covering(policy, path).is_some_and(shows_itself);
-    let planted = covering(policy, &path).is_some_and(|spec| {
-        spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
-    });
-    if planted || (shown(&path) && shown(&file)) || is_shown_by_link(policy, &file) {
+    let names = names(&path);
+    let are_shown = || names.iter().all(|name| shown(name)) && shown(&file);
+    if names.iter().any(|name| is_planted(policy, name))
+        || are_shown()
+        || is_shown_by_link(policy, &file)
+    {
         return;
     }
     let vars = &surroundings.vars;
     let home = vars.home_resolved.as_ref().or(vars.home.as_ref()).map(HostPath::as_path);
-    let parts = std::iter::once(path).chain(belonging(&file, home));
+    let parts = names.iter().cloned().chain(belonging(&file, home));
     let added: Vec<MountSpec> = parts.filter(|part| !shown(part)).filter_map(mount).collect();
     policy.mounts.extend(added);
     policy.mounts.sort_by(|a, b| a.at.cmp(&b.at));
     policy.mounts.dedup_by(|a, b| a.at == b.at);
+}
+
+/// Returns a path, and that of each link by which it leads on; the last may be what it leads to.
+fn names(path: &Path) -> Vec<PathBuf> {
+    let next = |path: &PathBuf| {
+        let target = std::fs::read_link(path).ok()?;
+        let above = std::fs::canonicalize(path.parent()?).ok()?;
+        let next = without_dots(&above.join(target));
+        Some(next).filter(|next| next.is_symlink())
+    };
+    std::iter::successors(Some(path.to_owned()), next).take(LINKS).collect()
+}
+
+/// Whether a command may have written a name.
+fn is_planted(policy: &Policy, name: &Path) -> bool {
+    covering(policy, name).is_some_and(|spec| {
+        spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
+    })
 }
 
 /// Returns the file that a shell here would start.
