@@ -83,6 +83,7 @@ mod run_nested;
 mod run_odd_files;
 mod run_opened;
 mod run_outside;
+mod run_path;
 mod run_policies;
 mod run_profiles;
 mod run_readme;

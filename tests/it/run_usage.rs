@@ -172,7 +172,7 @@ fn missing_command_is_a_mistake() {
         (&["bogus"], 2),
         (&["--bogus"], 125),
         (&["--workspace", "ro", "true"], 125),
-        (&["--json"], 2),
+        (&["-q"], 2),
         (&["why"], 2),
         (&["true", "--", "x"], 2),
         (&["completions", "bogus"], 2),

@@ -175,6 +175,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             stamp: time,
             hidden: Vec::new(),
             held: Vec::new(),
+            programs: Vec::new(),
             protect: None,
             awaited: None,
         }],

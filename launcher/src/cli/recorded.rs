@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use endow_policy::{Create, HostPath, Landing, LandsAt, PatternRule, Policy, SyncRules};
 use endow_vfs::fs::Timespec;
 use endow_vfs::state::{
-    self, AwaitedRecord, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place, Record,
-    RootId, RunState, TreeOrigin, TreeRecord, Unknown,
+    self, AwaitedRecord, CasRecord, GitRecord, HiddenPath, Moment, MountRecord, Place,
+    ProgramsPath, Record, RootId, RunState, TreeOrigin, TreeRecord, Unknown,
 };
 use endow_vfs::working_copy::Taken;
 
@@ -16,10 +16,11 @@ use super::stages::Planned;
 use crate::apply::Prepared;
 use crate::finish;
 use crate::plan::awaited::Awaited;
-use crate::plan::host::{HiddenName, HostFacts};
+use crate::plan::host::{HiddenName, HostFacts, ProgramDirectory};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
-use crate::plan::{ChangedTree, Checkpoint};
+use crate::plan::{ChangedTree, Checkpoint, Search};
+use crate::probe::programs;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -29,6 +30,7 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let mount = |buffered: &Buffered| MountRecord {
         made_like: prepared.made_like(&buffered.layer.0),
         held: policies(&planned.host, &buffered.source),
+        programs: programs(planned, &buffered.source),
         protect: own_rules(&planned.host, &buffered.source),
         ..mount(buffered, &planned.found.policy, stamp)
     };
@@ -97,6 +99,7 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         stamp: buffered.since.unwrap_or(Moment::from(stamp)),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),
+        programs: Vec::new(),
         protect: None,
         awaited: None,
     }
@@ -107,6 +110,16 @@ fn policies(host: &HostFacts, source: &HostPath) -> Vec<HiddenPath> {
     let rule = "a policy that the run was made of".to_owned();
     let held = |path| HiddenPath { path, rule: rule.clone() };
     policies_below(host, source).into_iter().map(held).collect()
+}
+
+/// Returns the directories of the caller's PATH below a source.
+fn programs(planned: &Planned, source: &HostPath) -> Vec<ProgramsPath> {
+    let path = Search::of(&planned.surroundings.environment).path;
+    programs::directories(source, &path).into_iter().map(recorded).collect()
+}
+
+fn recorded(ProgramDirectory { path, later, .. }: ProgramDirectory) -> ProgramsPath {
+    ProgramsPath { path, later }
 }
 
 /// Returns the patterns of protected names below a source, where those are not the policy's.
@@ -139,6 +152,7 @@ fn awaited(awaited: &Awaited) -> MountRecord {
         stamp: Moment { seconds: 0, nanoseconds: 0 },
         hidden: Vec::new(),
         held: Vec::new(),
+        programs: Vec::new(),
         protect: None,
         awaited: Some(AwaitedRecord {
             path: awaited.path.clone(),
@@ -163,6 +177,7 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         stamp: Moment::from(stamp),
         hidden: checkpoint.hidden.iter().map(rule).collect(),
         held: Vec::new(),
+        programs: Vec::new(),
         protect: None,
         awaited: None,
     }
@@ -183,6 +198,7 @@ fn held(guard: &Guard, planned: &Planned, prepared: &Prepared, stamp: Timespec) 
         stamp: Moment::from(stamp),
         hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),
+        programs: guard.names.programs.iter().cloned().map(recorded).collect(),
         protect: own_rules(&planned.host, &guard.source),
         awaited: None,
     }

@@ -375,6 +375,7 @@ pub(crate) fn conflict(conflict: Conflict) -> &'static str {
         Conflict::Changed => "changed outside",
         Conflict::Appeared => "appeared outside",
         Conflict::Vanished => "vanished outside",
+        Conflict::Database => "the database that it belongs to changed outside",
     }
 }
 

@@ -15,6 +15,7 @@ mod in_memory;
 mod in_view;
 mod indexes;
 mod leases;
+mod links_out;
 mod merge;
 mod prune;
 mod publish;

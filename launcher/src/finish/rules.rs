@@ -1,19 +1,30 @@
 //! The rules of a record as write-back asks them.
 
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet};
+use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet, builtin, is_name};
 use endow_vfs::fs::Kind;
 use endow_vfs::git_config::{self, Setting};
+use endow_vfs::names::vendored_above;
 use endow_vfs::state::{MountRecord, Record};
 use endow_vfs::sync::Held;
 use endow_vfs::traps::{GitTraps, LinkTraps};
 
+use super::links_out::WHY;
 use super::{Target, WriteBackError};
-use crate::supervise::{is_spared, work_tree};
+use crate::supervise::{is_spared, shadowed, work_tree};
 
 /// A name that patterns know only where they take any.
 const UNHEARD_OF: &str = "\u{1}";
+
+/// The protected names of every policy.
+static BUILTIN: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let rules = builtin::base().protect.patterns;
+    rules.into_iter().map(|rule| rule.value).collect()
+});
 
 /// What of a run is written back, by word of the user; all of it by default.
 #[derive(Clone, Debug, Default)]
@@ -53,17 +64,19 @@ pub(super) struct MountRules<'a> {
     traps: GitTraps<'a>,
     protect: &'a ProtectSet,
     only: &'a Patterns,
+    /// Links that lead out of the mount.
+    led_out: &'a BTreeSet<PathBuf>,
     selection: &'a Selection,
 }
 
 impl<'a> MountRules<'a> {
     pub(super) fn new(
         (number, mount, target): (u32, &'a MountRecord, &'a Target),
-        (protect, only): (&'a ProtectSet, &'a Patterns),
+        (protect, only, led_out): (&'a ProtectSet, &'a Patterns, &'a BTreeSet<PathBuf>),
         selection: &'a Selection,
     ) -> Self {
         let traps = GitTraps::new(target.sides());
-        Self { number, mount, target, traps, protect, only, selection }
+        Self { number, mount, target, traps, protect, only, led_out, selection }
     }
 
     /// Holds protected names, and names in the place of something that is hidden: the command
@@ -99,6 +112,8 @@ impl<'a> MountRules<'a> {
             .or_else(|| self.unnamed(path, kind).map(Held::Protected))
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
+            .or_else(|| self.shadows(path, kind).map(Held::Protected))
+            .or_else(|| self.led_out.contains(path).then(|| Held::Protected(WHY.to_owned())))
     }
 
     /// Returns why a path is held that no pattern names. A link on the way to such a one would lead elsewhere.
@@ -107,6 +122,19 @@ impl<'a> MountRules<'a> {
         let mut held = self.mount.held.iter();
         let held = held.find(|held| path.starts_with(&held.path) || leads(&held.path));
         held.map(|held| held.rule.clone())
+    }
+
+    /// Returns why a new name waits that a shell outside would start in the place of a program, or that leads to others
+    /// than a directory of PATH.
+    fn shadows(&self, path: &Path, kind: Kind) -> Option<String> {
+        let mut directories = self.mount.programs.iter();
+        if kind == Kind::Symlink && directories.any(|it| it.path.starts_with(path)) {
+            return Some("your PATH, of which it is a part".to_owned());
+        }
+        let above = path.parent()?;
+        let directory = self.mount.programs.iter().find(|it| it.path == above)?;
+        let is_new = kind != Kind::Directory && !self.target.has(path);
+        is_new.then(|| shadowed(&directory.later, path.file_name()?)).flatten()
     }
 
     /// What git makes by itself, where the same mount would be live were it there.
@@ -132,10 +160,16 @@ impl<'a> MountRules<'a> {
         LinkTraps::new((self.target.sides(), roots), &self.traps, &protected).held(path)
     }
 
-    /// A link on the way to a protected name would lead there by another.
+    /// A link on the way to a protected name would lead there by another. In other people's code the built-in patterns
+    /// count for repositories only, as in live mounts: nobody runs what its own projects run.
     fn protected(&self, path: &Path, kind: Kind) -> Option<String> {
         let leading = || self.protect.leading(path).filter(|_| kind == Kind::Symlink);
         let rule = self.protect.matching(path).or_else(leading);
+        let is_spared = || {
+            vendored_above(path).is_some()
+                && !path.iter().any(|name| is_name(name.as_bytes(), ".git"))
+        };
+        let rule = rule.filter(|rule| !(BUILTIN.contains(&rule.pattern) && is_spared()));
         rule.map(|rule| rule.pattern.clone())
     }
 

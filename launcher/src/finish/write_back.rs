@@ -1,7 +1,7 @@
 //! Writing back: look at the layers, decide, apply; the same at the end of a run and for the
 //! commands `diff`, `apply` and their like.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use super::gone::{Gone, Targets};
 use super::held;
 use super::leases::Leases;
+use super::links_out;
 use super::merge::{Merged, merge};
 use super::rules::{MountRules, Protects, only};
 use super::{InView, OfMount, Selection, Target, TargetError};
@@ -87,9 +88,15 @@ pub(crate) struct Looked {
     pub(crate) number: u32,
     /// What changed.
     pub(crate) changes: ChangeSet,
+    /// Links that lead out of the mount.
+    led_out: BTreeSet<PathBuf>,
 }
 
 impl Looked {
+    fn of(target: &Target, changes: ChangeSet, led_out: BTreeSet<PathBuf>) -> Self {
+        Self { at: target.shown.clone(), number: target.number, changes, led_out }
+    }
+
     /// Returns whether there is anything to write back or to tell.
     pub(crate) fn has_changes(&self) -> bool {
         self.changes.changes.iter().any(|change| !change.is_trace())
@@ -209,7 +216,7 @@ fn look_at(
     }
     if let Some(single) = target.single(run).transpose()? {
         single.narrow(target.root.as_fd(), &mut changes)?;
-        return Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }));
+        return Ok(Some(Looked::of(target, changes, BTreeSet::new())));
     }
     if let Some(absent) = target.absent() {
         absent.narrow(&mut changes);
@@ -225,7 +232,8 @@ fn look_at(
             absent.narrow(&mut changes);
         }
     }
-    Ok(Some(Looked { at: target.shown.clone(), number: target.number, changes }))
+    let led_out = links_out::settle(&mut changes, target);
+    Ok(Some(Looked::of(target, changes, led_out)))
 }
 
 /// What is compared in a mount.
@@ -393,7 +401,8 @@ fn plan_all(
         };
         let Some(target) = targets.iter().find(|to| to.number == it.number) else { continue };
         let protect = protects.of(mount, target.path.as_path())?;
-        let rules = MountRules::new((it.number, mount, target), (&protect, &only), selection);
+        let names = (&protect, &only, &it.led_out);
+        let rules = MountRules::new((it.number, mount, target), names, selection);
         let plan = sync::plan(
             &it.changes,
             &Rules {

@@ -341,8 +341,23 @@ pub struct LiveNames {
     /// Directories from one of those to such a name, or to where one may come.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deep_ways: Vec<PathBuf>,
+    /// Directories of the caller's PATH.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramDirectory>,
     /// Whether the whole tree was walked: what is not among these was not there.
     pub whole: bool,
+}
+
+/// A directory of the caller's PATH in a mount that a command can change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProgramDirectory {
+    /// Where, in the mount.
+    pub path: PathBuf,
+    /// What is in it.
+    #[serde(skip)]
+    pub there: Vec<OsString>,
+    /// Those that come later, and are not in the mount.
+    pub later: Vec<PathBuf>,
 }
 
 fn is_empty(path: &Path) -> bool {

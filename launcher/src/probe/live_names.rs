@@ -10,6 +10,7 @@ use endow_policy::{
 
 use super::explored::{Explored, deep_name};
 use super::leads::Found as Leads;
+use super::programs;
 use super::repositories::directories;
 use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
 
@@ -67,8 +68,8 @@ pub(super) fn is_guarded(spec: &MountSpec) -> bool {
 /// A pattern that can't be used.
 pub(super) fn look(
     (policy, paths, protect): (&Policy, &Paths, &ProtectSet),
-    hidden: &BTreeMap<HostPath, HiddenNames>,
-    leads: &Leads,
+    (hidden, leads): (&BTreeMap<HostPath, HiddenNames>, &Leads),
+    path: &[HostPath],
 ) -> Result<BTreeMap<HostPath, LiveNames>, PatternError> {
     let found = |root: &HostPath| {
         let noted = hidden.get(root).map(|it| &it.noted);
@@ -78,7 +79,8 @@ pub(super) fn look(
         let known = leads.explored.get(root);
         let explored = known.map_or_else(|| Cow::Owned(again()), Cow::Borrowed);
         let names = names((root.as_path(), &protect), noted, &explored);
-        Ok((root.clone(), names))
+        let programs = programs::directories(root, path);
+        Ok((root.clone(), LiveNames { programs, ..names }))
     };
     guarded(policy, paths).map(found).collect()
 }
@@ -97,6 +99,7 @@ fn names(
         below: deep.there.clone(),
         git_dirs: Vec::new(),
         deep_ways: deep.ways.clone(),
+        programs: Vec::new(),
         whole: noted.is_some_and(|it| it.whole),
     };
     for directory in directories(root, noted, *has_no_git) {

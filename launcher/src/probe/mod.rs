@@ -22,6 +22,7 @@ mod live_names;
 mod object;
 mod paths;
 mod proc;
+pub(crate) mod programs;
 pub(crate) mod real_path;
 mod registries;
 mod repositories;
@@ -236,7 +237,9 @@ impl Protected {
         let Questions { policy, vars, environment, .. } = *questions;
         let asked = leads::Asked { policy, protect, vars, environment };
         let leads = leads::find(&asked, paths, hidden)?;
-        let live_names = live_names::look((policy, paths, protect), hidden, &leads)?;
+        let path = Search::of(environment).path;
+        let asked = (policy, paths, protect);
+        let live_names = live_names::look(asked, (hidden, &leads), &path)?;
         Ok(Self { live_names, led: leads.rules, without_git: leads.without_git })
     }
 }

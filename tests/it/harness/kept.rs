@@ -91,6 +91,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             stamp: Moment::from(SystemTime::now()),
             hidden: Vec::new(),
             held: Vec::new(),
+            programs: Vec::new(),
             protect: None,
             awaited: None,
         }],

@@ -34,7 +34,8 @@ pub use list::Listed;
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};
 pub use record::{
     AwaitedRecord, ChangeCounts, Ending, HELD, HiddenPath, MadeLike, Moment, MountRecord,
-    OnConflict, Record, RecordError, RootId, RunState, STAGED, SyncMode, SyncRules, Unknown,
+    OnConflict, ProgramsPath, Record, RecordError, RootId, RunState, STAGED, SyncMode, SyncRules,
+    Unknown,
 };
 pub use run::{Durability, RunDir};
 pub use sweep::{Sweep, Swept};

@@ -207,6 +207,9 @@ pub struct MountRecord {
     /// What is held although no pattern names it, and why: the policies that the run was made of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<HiddenPath>,
+    /// Directories of the caller's PATH.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<ProgramsPath>,
     /// The patterns of protected names, where they are not those of the run: protected names, or git's settings,
     /// lead to more of this mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -287,6 +290,16 @@ impl From<&Status> for MadeLike {
     fn from(status: &Status) -> Self {
         Self { mode: status.mode, modified: status.modified.into() }
     }
+}
+
+/// A directory of the caller's PATH in a mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramsPath {
+    /// Where, below the mount's root.
+    #[serde(with = "json_path")]
+    pub path: PathBuf,
+    /// Those that come later, and are not in the mount.
+    pub later: Vec<PathBuf>,
 }
 
 /// A name that a deny rule hid.

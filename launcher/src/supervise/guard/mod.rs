@@ -6,6 +6,7 @@
 
 mod left;
 mod news;
+mod programs;
 mod spare;
 mod tree;
 
@@ -25,6 +26,7 @@ use crate::plan::step::Guard;
 use crate::sys;
 use news::Told;
 pub(crate) use news::{HeldName, Missed, News, Why};
+pub(crate) use programs::shadowed;
 pub(crate) use spare::{is_spared, work_tree};
 use tree::{Queue, Tree};
 

@@ -6,6 +6,7 @@ mod in_git;
 mod kept;
 mod links;
 mod missed;
+mod programs;
 mod vendored;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,17 +20,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::git_config::Setting;
+use endow_vfs::git_dir;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
 use endow_vfs::names::is_looked_into;
 use endow_vfs::traps::IndexWork;
-use endow_vfs::{git_config, git_dir};
 use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::left::Left;
 use super::news::{HeldName, Missed};
 use super::spare::{self, Verdict};
-use crate::plan::host::Noted;
+use crate::plan::host::{LiveNames, Noted, ProgramDirectory};
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
 use missed::AllMissed;
@@ -79,6 +80,7 @@ pub(super) struct Tree {
     /// What was spared, or is taken away when nobody waits.
     later: BTreeSet<PathBuf>,
     ways: Vec<PathBuf>,
+    programs: Vec<ProgramDirectory>,
     /// The command is over: what it closed is opened.
     is_over: bool,
     /// Directories that are being looked into, one below the other.
@@ -194,7 +196,8 @@ impl Tree {
             is_over: false,
             entered: 0,
             missed: AllMissed::default(),
-            ways: names.ways.iter().chain(&names.deep_ways).cloned().collect(),
+            ways: ways(names),
+            programs: names.programs.clone(),
         };
         for path in tree.watched() {
             if let Ok(directory) = tree.directory(path) {
@@ -260,7 +263,9 @@ impl Tree {
         let rule = protect.matching(&shown);
         let leading = if rule.is_none() { protect.leading(&shown) } else { None };
         let Some(known) = rule.or(leading) else {
-            if kind.is_none_or(|kind| kind == Kind::Symlink) {
+            if let Some(why) = self.shadows(path) {
+                self.hold(path, &why, held);
+            } else if kind.is_none_or(|kind| kind == Kind::Symlink) {
                 self.check_link(path, protect, held);
             }
             return;
@@ -478,23 +483,11 @@ impl Tree {
         }
         let _ = self.held.close(&OsFs);
     }
+}
 
-    fn kind(&self, path: &Path) -> Option<Kind> {
-        let (above, name) = (path.parent()?, path.file_name()?);
-        let directory = self.directory(above).ok()?;
-        OsFs.status(directory.as_fd(), name).ok().map(|found| found.kind)
-    }
-
-    /// Reads settings; `None` for what is no file of their size.
-    fn text(&self, path: &Path) -> Option<Vec<u8>> {
-        let (above, name) = (path.parent()?, path.file_name()?);
-        let directory = self.directory(above).ok()?;
-        let file = OsFs.open_file(directory.as_fd(), name).ok()?;
-        let found = OsFs.status_of(file.as_fd()).ok()?;
-        let is_whole = found.kind == Kind::File && found.size <= git_config::MAX;
-        let mut text = vec![0; usize::try_from(found.size).ok().filter(|_| is_whole)?];
-        let length = OsFs.read(file.as_fd(), &mut text).ok()?;
-        text.truncate(length);
-        (length as u64 == found.size).then_some(text)
-    }
+/// Returns the directories in which names are looked for.
+fn ways(names: &LiveNames) -> Vec<PathBuf> {
+    let programs = names.programs.iter().flat_map(|it| it.path.ancestors());
+    let ways = names.ways.iter().chain(&names.deep_ways).map(PathBuf::as_path).chain(programs);
+    ways.filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned).collect()
 }

@@ -1,0 +1,16 @@
+//! Programs that a shell outside would start in the place of others.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Returns why a name waits that is new in a directory of the caller's PATH; `None` where no later one has it.
+pub(crate) fn shadowed(later: &[PathBuf], name: &OsStr) -> Option<String> {
+    let found = later.iter().map(|directory| directory.join(name)).find(|it| is_program(it))?;
+    Some(format!("your PATH, in which {} comes later", found.display()))
+}
+
+fn is_program(path: &Path) -> bool {
+    let found = std::fs::metadata(path);
+    found.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
