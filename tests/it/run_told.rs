@@ -1,5 +1,8 @@
 //! What the end of a run says to scripts, whose standard error is no terminal.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use crate::harness::{Said, World, endow, project, said};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
@@ -14,6 +17,29 @@ const HELD: &[&[&str]] = &[
     &["--workspace", "rw", "--sync", "review"],
     &["--workspace", "rw", "--sync", "discard"],
 ];
+
+/// Whoever looks is told what a command that failed may have lacked.
+#[test]
+fn keys_and_profiles_that_are_not_used_are_named_to_who_looks() {
+    let world = World::new();
+    let agent = world.write("home/project/bin/claude", "#!/bin/sh\nexit $1\n");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let told = |options: &[&str], code: &str| {
+        let words = [&["run"], options, &["--", "bin/claude", code]].concat();
+        said(world.endow(words).env("SOME_API_KEY", "canary")).stderr
+    };
+    let all = told(&["-v", "--net", "host"], "1");
+    assert!(
+        all.contains("(--profile claude)") && all.contains("SOME_API_KEY (--env NAME)"),
+        "{all}"
+    );
+    assert!(!all.contains("canary"), "{all}");
+    let alone = told(&["-v"], "1");
+    assert!(alone.contains("--profile claude") && !alone.contains("SOME_API_KEY"), "{alone}");
+    for quiet in [told(&["-v", "--net", "host"], "0"), told(&["--net", "host"], "1")] {
+        assert!(!quiet.contains("--profile") && !quiet.contains("SOME_API_KEY"), "{quiet}");
+    }
+}
 
 #[test]
 fn what_is_held_is_named_in_one_line() {

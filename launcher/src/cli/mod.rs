@@ -28,6 +28,7 @@ mod interruptible;
 mod json;
 mod junit;
 mod kept;
+mod lacking;
 mod landed;
 mod learn;
 mod left_over;

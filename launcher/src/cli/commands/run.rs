@@ -17,6 +17,7 @@ use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::events::Events;
 use crate::cli::git_settings;
+use crate::cli::lacking;
 use crate::cli::learn::{Kept, Lessons};
 use crate::cli::left_over;
 use crate::cli::missed;
@@ -58,6 +59,7 @@ pub(crate) fn run(
             run.settings.iter().for_each(|left| git_settings::tell(left, output));
             tell_denials(args, run.observed.as_ref(), output);
             remember(args, &run, output);
+            lacking::tell(&run.planned, &run.ended, output);
             let code = ending::tell(&run.planned, &run.ended, output);
             let code = code.map(|code| missed::weigh(&run, synced::tell(&run, code, output)));
             let code = code.and_then(|code| with_report(code, written, output));
