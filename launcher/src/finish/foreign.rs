@@ -18,7 +18,9 @@ const DIRECTORIES_MAX: usize = 1024;
 /// directories it came to: copying up begins with the directories above, so that these are in the
 /// layer even where the copy then fails.
 pub(super) fn foreign(targets: &[Target], user: (u32, u32)) -> Vec<GuestPath> {
-    targets.iter().flat_map(|target| foreign_in(target, user)).collect()
+    // Beside a single file, or a place that did not exist, stands what the command did not see.
+    let shown = targets.iter().filter(|target| !target.is_single() && target.absent().is_none());
+    shown.flat_map(|target| foreign_in(target, user)).collect()
 }
 
 fn foreign_in(target: &Target, user: (u32, u32)) -> Vec<GuestPath> {
