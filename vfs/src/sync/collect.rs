@@ -287,11 +287,12 @@ impl<'a> Collector<'a> {
         if both.host.is_none() {
             return Ok((None, None));
         }
-        if self.source.closed == Closed::Open {
+        let found = self.host.dir(&both.path);
+        if self.source.closed == Closed::Open && found.is_ok() {
             // What stays closed is refused.
             let _ = self.host.open_up(&both.path);
         }
-        match self.host.dir(&both.path) {
+        match found {
             Ok(dir) => Ok((Some(dir), None)),
             Err(Errno::ACCESS) => Ok((None, Some(Refusal::Unreadable))),
             Err(Errno::XDEV) => Ok((None, Some(Refusal::MountPoint))),

@@ -1,4 +1,5 @@
 mod acls;
+mod chains;
 mod checkpoint;
 mod checkpoint_later;
 mod conflicts;
