@@ -17,6 +17,7 @@ use super::{
     Settled, SyncError, Time,
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
+use crate::traps::Sides;
 pub(super) use compare::Buffers;
 use entry::HostSide;
 use groups::Groups;
@@ -142,6 +143,7 @@ struct Collector<'a> {
     buffers: Buffers,
     /// How many more names are listed.
     names_left: usize,
+    sides: Sides<'a>,
 }
 
 impl<'a> Collector<'a> {
@@ -160,6 +162,7 @@ impl<'a> Collector<'a> {
             device: 0,
             buffers: Buffers::default(),
             names_left: MOST_NAMES,
+            sides: Sides::new(fs, Some(source.upper), source.root),
         }
     }
 

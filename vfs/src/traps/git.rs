@@ -48,7 +48,7 @@ const REMOTES: [&str; 2] = ["remotes", "branches"];
 impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
-        let (objects, indexes) = (ObjectTraps::new(sides), Indexes::default());
+        let (objects, indexes) = (ObjectTraps::new(sides.clone()), Indexes::default());
         Self { sides, objects, indexes, known: RefCell::default() }
     }
 
@@ -56,8 +56,8 @@ impl<'a> GitTraps<'a> {
         &self.indexes
     }
 
-    pub(super) fn sides(&self) -> Sides<'a> {
-        self.sides
+    pub(super) fn sides(&self) -> &Sides<'a> {
+        &self.sides
     }
 
     /// Returns why a changed entry is held; `None` for what git takes as data.
@@ -88,7 +88,7 @@ impl<'a> GitTraps<'a> {
         if let Some(why) = (kind == Kind::File).then(|| self.index(path)).flatten() {
             return Some(why);
         }
-        if let Some(why) = self.unsound_state(path).filter(|_| kind == Kind::File) {
+        if let Some(why) = (kind == Kind::File).then(|| self.unsound_state(path)).flatten() {
             return Some(why);
         }
         if self.is_cut_off(path) {

@@ -75,9 +75,9 @@ impl GitTraps<'_> {
         };
         let work = if is_old { &all.old } else { &all.new };
         let why = || if work.is_spent() { BEYOND } else { UNSOUND };
-        let ids = work.take(EACH).and_then(|()| ids(&sides, above, work));
+        let ids = work.take(EACH).and_then(|()| ids(sides, above, work));
         let Some(ids) = ids else { return Some(why()) };
-        let trees = StoredTrees::of(above, sides, &all.trees, work);
+        let trees = StoredTrees::of(above, sides.clone(), &all.trees, work);
         let stored = |id: &Id| trees.read(id);
         let beside = Beside { work, stored: (!is_old).then_some(&stored) };
         git_index::check(&file, ids, &beside).err().map(|_| why())

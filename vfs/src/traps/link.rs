@@ -30,7 +30,7 @@ impl<'a> LinkTraps<'a> {
         git: &'a GitTraps<'a>,
         protected: &'a dyn Fn(&Path) -> Option<String>,
     ) -> Self {
-        Self { sides, git, roots, protected }
+        Self { sides: sides.along(git.sides()), git, roots, protected }
     }
 
     /// Returns why the link at a path is held; `None` for what is none, leads elsewhere, or is what
@@ -157,7 +157,7 @@ mod tests {
         let set = ProtectSet::new(&rules).expect("patterns");
         let root = scratch.fd();
         let sides = Sides::new(&OsFs, None, root.as_fd());
-        let git = GitTraps::new(sides);
+        let git = GitTraps::new(sides.clone());
         let protected = |path: &Path| set.guarding(path).map(|rule| rule.pattern.clone());
         let roots = vec![PathBuf::from("/home/u/p")];
         let links = LinkTraps::new((sides, roots), &git, &protected);
@@ -227,7 +227,7 @@ mod tests {
         symlink(".envrc", layer.path().join("new")).expect("a link");
         let (root, upper) = (tree.fd(), layer.fd());
         let sides = Sides::new(&OsFs, Some(upper.as_fd()), root.as_fd());
-        let git = GitTraps::new(sides);
+        let git = GitTraps::new(sides.clone());
         let protected = |path: &Path| path.ends_with(".envrc").then(|| ".envrc".to_owned());
         let links = LinkTraps::new((sides, Vec::new()), &git, &protected);
         let held = |path: &str| links.held(Path::new(path));

@@ -12,6 +12,7 @@ mod settings;
 mod sides;
 mod state;
 mod trees;
+mod way;
 
 pub use git::GitTraps;
 pub use indexes::IndexWork;

@@ -29,7 +29,7 @@ impl Sides<'_> {
 
     /// Whether either side has settings as `git init` writes them, or ones that can't be read.
     fn has_settings(&self, path: &Path) -> bool {
-        [*self, self.tree_alone()].iter().any(|side| match side.open_file(&path.join(CONFIG)) {
+        [self, &self.tree_alone()].iter().any(|side| match side.open_file(&path.join(CONFIG)) {
             Ok(file) => git_config::read(&file).is_none_or(|it| git_config::says_repository(&it)),
             Err(errno) => !is_absent(errno),
         })

@@ -4,19 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
+use super::way::Way;
 use crate::fs::{Errno, Fs, Kind, Node, Open, Result, Special};
-use crate::sync::root::{Closed, Root};
 
 /// What is asked for names: the layer or what is new first.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Sides<'a> {
     fs: &'a dyn Fs,
     new: Option<&'a NewNames>,
     layer: Option<BorrowedFd<'a>>,
     tree: BorrowedFd<'a>,
+    /// To what was asked last of the layer, by this or by a clone.
+    way: Arc<Way>,
 }
 
 /// Files that are to be put into a tree, by their paths: where each leads that is a link.
@@ -43,17 +46,24 @@ impl NewNames {
 impl<'a> Sides<'a> {
     /// Takes the root of a tree, and that of its layer.
     pub fn new(fs: &'a dyn Fs, layer: Option<BorrowedFd<'a>>, tree: BorrowedFd<'a>) -> Self {
-        Self { fs, new: None, layer, tree }
+        Self { fs, new: None, layer, tree, way: Arc::default() }
     }
 
     /// Takes a tree and what is to be put into it.
     pub fn with_new(fs: &'a dyn Fs, new: &'a NewNames, tree: BorrowedFd<'a>) -> Self {
-        Self { fs, new: Some(new), layer: None, tree }
+        Self { fs, new: Some(new), layer: None, tree, way: Arc::default() }
     }
 
     /// Returns the tree without what is new.
     pub(super) fn tree_alone(&self) -> Self {
-        Self { new: None, layer: None, ..*self }
+        Self::new(self.fs, None, self.tree)
+    }
+
+    /// Goes on from where others are, if they are asked of the same layer.
+    pub(super) fn along(self, others: &Self) -> Self {
+        let number = |it: &Self| it.layer.map(|layer| layer.as_raw_fd());
+        let way = if number(&self) == number(others) { &others.way } else { &self.way };
+        Self { way: Arc::clone(way), ..self }
     }
 
     /// Returns whether the tree has a directory, and no link on the way to it.
@@ -252,16 +262,10 @@ impl<'a> Sides<'a> {
         path: &Path,
         look: &dyn Fn(BorrowedFd<'_>) -> Result<T>,
     ) -> Result<T> {
-        let found = || self.open(side, path).and_then(|dir| look(dir.as_fd()));
-        let is_layer = self.layer.is_some_and(|it| it.as_raw_fd() == side.as_raw_fd());
-        match found() {
-            Err(Errno::ACCESS) if is_layer => {
-                let mut root = Root::new(self.fs, side, Closed::Open);
-                let looked = root.open_up(path).and_then(|_| found());
-                root.close().and(looked)
-            }
-            found => found,
+        if self.layer.is_some_and(|it| it.as_raw_fd() == side.as_raw_fd()) {
+            return self.way.look((self.fs, side), path, look);
         }
+        self.open(side, path).and_then(|dir| look(dir.as_fd()))
     }
 
     fn open(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {

@@ -83,10 +83,10 @@ impl Rules {
         };
         let new: NewNames = leaves.iter().map(|(path, leaf)| (path.into(), link(leaf))).collect();
         let sides = Sides::with_new(&OsFs, &new, project);
-        let git = GitTraps::new(sides);
+        let git = GitTraps::new(sides.clone());
         let protected = |path: &Path| self.protect.guarding(path).map(|rule| rule.pattern.clone());
         let roots = vec![self.directory.clone()];
-        let links = LinkTraps::new((sides, roots.clone()), &git, &protected);
+        let links = LinkTraps::new((sides.clone(), roots.clone()), &git, &protected);
         let leads_out = |path: &str, leaf: &Leaf| {
             let lead_out = |target: OsString| sides.lead_out(Path::new(path), &target, &roots);
             link(leaf).is_some_and(|target| lead_out(target).unwrap_or(true))

@@ -12,7 +12,6 @@ use crate::sync::root::Dir;
 use crate::sync::{
     Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
 };
-use crate::traps::Sides;
 
 /// An entry of the layer.
 pub(super) struct Found<'d, 'a> {
@@ -340,8 +339,7 @@ impl<'a> Collector<'a> {
         if refuse::leads_out(path, target) {
             return Ok(true);
         }
-        let sides = Sides::new(self.fs, Some(self.source.upper), self.source.root);
-        sides.lead_out(path, target, &[]).map_err(io("look at", path))
+        self.sides.lead_out(path, target, &[]).map_err(io("look at", path))
     }
 
     fn group(&mut self, found: &Found<'_, 'a>, equal: Option<Seen>, is_shared: bool) {

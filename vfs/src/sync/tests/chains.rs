@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::super::testing::*;
 use super::super::*;
 use crate::fs::faulty::FaultyFs;
-use crate::fs::{At, Errno, Fs, Open, OsFs};
+use crate::fs::{At, Errno, Fs, Kind, Open, OsFs};
 use crate::layer::{Descend, LayerError, walk};
+use crate::traps::{GitTraps, Sides};
 
 const NAME: &str = "n";
 
@@ -124,4 +125,40 @@ fn closed_chain_is_written_back_as_it_is() {
         (at, count) = (next, count + 1);
     }
     assert_eq!(count, 30);
+}
+
+#[test]
+fn questions_about_a_closed_chain_cost_a_few_calls_for_each_directory() {
+    let depth = 400;
+    let each = calls(depth, Some(0), |world, fs| {
+        let (upper, root) = (world.upper_fd(), world.root_fd());
+        let traps = GitTraps::new(Sides::new(fs, Some(upper.as_fd()), root.as_fd()));
+        let mut path = PathBuf::new();
+        for _ in 0..depth {
+            path.push(NAME);
+            assert_eq!(traps.held(&path, Kind::Directory), None);
+            // Judged by what is beside it.
+            assert_eq!(traps.held(&path.join("config"), Kind::File), None);
+        }
+    });
+    assert!(each <= 60, "{each} calls for each directory");
+}
+
+#[test]
+fn questions_leave_a_chain_as_closed_as_it_was_after_an_error_anywhere() {
+    let world = World::new(Where::Same, "true");
+    let (upper, root) = (world.upper_fd(), world.root_fd());
+    chain(&world, 4, Some(0));
+    for call in 0.. {
+        let fs = FaultyFs::new(call, Errno::IO);
+        let sides = Sides::new(&fs, Some(upper.as_fd()), root.as_fd());
+        let why = GitTraps::new(sides).held(Path::new("n/n/n/n/config"), Kind::File);
+        let bits = bits(&world);
+        close_again(&world, bits.len());
+        let open = bits.iter().filter(|mode| **mode != 0).count();
+        assert!(bits.len() == 4 && open <= 1, "{call}: {why:?} {bits:?}");
+        if fs.calls() <= call {
+            break;
+        }
+    }
 }

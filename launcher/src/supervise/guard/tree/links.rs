@@ -46,7 +46,7 @@ impl Tree {
             let shown = self.shown(path);
             protect.guarding(&shown).map(|rule| rule.pattern.clone())
         };
-        let git = GitTraps::new(sides);
+        let git = GitTraps::new(sides.clone());
         LinkTraps::new((sides, self.roots.clone()), &git, &protected).reason(path, &target)
     }
 
