@@ -6,6 +6,7 @@
 mod data;
 #[cfg(test)]
 pub(crate) mod faulty;
+mod json;
 mod os;
 mod whole;
 
@@ -15,6 +16,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 pub(crate) use data::{copy_bytes, next_data, next_hole};
+pub(crate) use json::{JsonError, write_json};
 pub use os::OsFs;
 pub(crate) use os::kind as kind_of;
 pub use rustix::fs::Timespec;

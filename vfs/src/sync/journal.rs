@@ -13,7 +13,7 @@ use super::checkpoint::Uncovered;
 use super::collect::io;
 use super::follow::Restored;
 use super::{Attributes, ChangeKind, Identity, Lacking, Seen, Settled, SyncError, Time, stored};
-use crate::fs::{Errno, Fs, Kind, Result, read_all, write_all};
+use crate::fs::{Errno, Fs, JsonError, Kind, Result, read_all, write_json};
 
 /// The version of both files that this code writes, and the newest it reads.
 const VERSION: u32 = 1;
@@ -440,15 +440,13 @@ pub(super) fn write<T: Serialize>(
     value: &T,
 ) -> std::result::Result<(), SyncError> {
     let path = Path::new(name);
-    let text = serde_json::to_vec(value)
-        .map_err(|error| SyncError::Stored { path: path.to_owned(), error })?;
-    let written = || {
-        gone(fs.unlink(dir, path.as_os_str()))?;
-        let file = fs.create_file(dir, path.as_os_str())?;
-        write_all(fs, file.as_fd(), text.as_slice())?;
-        Ok(())
-    };
-    written().map_err(io("write", path))
+    let failed = || io("write", path);
+    gone(fs.unlink(dir, path.as_os_str())).map_err(failed())?;
+    let file = fs.create_file(dir, path.as_os_str()).map_err(failed())?;
+    write_json(fs, file.as_fd(), value).map_err(|error| match error {
+        JsonError::File(errno) => failed()(errno),
+        JsonError::Value(error) => SyncError::Stored { path: path.to_owned(), error },
+    })
 }
 
 /// Only the version, to tell a newer file from a broken one.
