@@ -12,7 +12,6 @@ mod stage;
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
 
 use super::collect::io;
 use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
@@ -220,7 +219,7 @@ fn stage_operations(
     next: &mut u32,
     steps: &mut Vec<Step>,
 ) -> Result<(), SyncError> {
-    let mut made: HashMap<PathBuf, Seen> = HashMap::new();
+    let mut made: HashMap<&Path, Seen> = HashMap::new();
     for operation in &plan.operations {
         let step = match operation {
             Operation::Place(place) => staged(fs, stage, (place, plan), (*next, &mut made))?,
@@ -233,7 +232,7 @@ fn stage_operations(
                 ..blank(&take.path, *next)
             },
             Operation::Amend(amend) => {
-                let on = amend.host.or_else(|| made.get(&amend.path).copied());
+                let on = amend.host.or_else(|| made.get(amend.path.as_path()).copied());
                 Step {
                     change: amend.is_change.then_some(ChangeKind::Attributes),
                     node: on.map_or(Kind::Directory, |seen| seen.kind),
@@ -254,15 +253,15 @@ fn stage_operations(
     Ok(())
 }
 
-fn staged(
+fn staged<'p>(
     fs: &dyn Fs,
     stage: &mut stage::Stage<'_>,
-    (place, plan): (&Place, &SyncPlan),
-    (number, made): (u32, &mut HashMap<PathBuf, Seen>),
+    (place, plan): (&'p Place, &SyncPlan),
+    (number, made): (u32, &mut HashMap<&'p Path, Seen>),
 ) -> Result<Step, SyncError> {
     let (new, is_within) = stage.place(fs, place, number)?;
     if place.upper.kind == Kind::Directory {
-        made.insert(place.path.clone(), new);
+        made.insert(&place.path, new);
         if plan.whole && place.over.is_none() && !is_within {
             stage.begin_whole(&place.path, number);
         }

@@ -1,7 +1,8 @@
 //! Staging: new content gets a number on the target's file system, or a place in a staged directory
 //! that comes as a whole.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ pub(super) struct Stage<'b> {
     root: Root<'b>,
     /// Directories that come as a whole, and their places below the stage. What is in them is staged
     /// there.
-    whole: HashMap<PathBuf, PathBuf>,
+    whole: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl<'b> Stage<'b> {
@@ -35,7 +36,7 @@ impl<'b> Stage<'b> {
     ) -> Self {
         let upper = Root::new(fs, upper, Closed::Open);
         let root = Root::new(fs, bench.stage(), Closed::Stay);
-        Self { upper, can_link, groups: HashMap::new(), root, whole: HashMap::new() }
+        Self { upper, can_link, groups: HashMap::new(), root, whole: BTreeMap::new() }
     }
 
     /// Has what is placed in a staged directory from now on be staged in it.
@@ -45,8 +46,9 @@ impl<'b> Stage<'b> {
 
     /// Returns the place in a directory that comes as a whole, below the stage.
     fn within(&self, path: &Path) -> Option<PathBuf> {
-        let mut above = path.ancestors().skip(1);
-        let (top, staged) = above.find_map(|above| self.whole.get_key_value(above))?;
+        // None of them is in another: what is in one comes right after it.
+        let before = (Bound::Unbounded, Bound::Excluded(path));
+        let (top, staged) = self.whole.range::<Path, _>(before).next_back()?;
         path.strip_prefix(top).ok().map(|below| staged.join(below))
     }
 
