@@ -99,8 +99,11 @@ pub enum Made {
     ResolvConf,
     /// `/etc/hosts` with the names of the loopback alone.
     Hosts,
-    /// `~/.gitconfig` with `user.name` and `user.email` of the host's git configuration.
+    /// `~/.gitconfig` with who makes commits, of the host's git configuration, and with settings by which git
+    /// runs nothing.
     Gitconfig,
+    /// Patterns of the files that the user's git ignores everywhere, where there are any.
+    Gitignore,
     /// Settings of codex in the place of the machine's owner's, where there are none: its own
     /// sandbox stands down.
     Codex,

@@ -60,6 +60,7 @@ mod run_git;
 mod run_git_left;
 mod run_git_objects;
 mod run_git_older;
+mod run_git_settings;
 mod run_groups;
 mod run_hangup;
 mod run_hard_links;

@@ -285,15 +285,7 @@ struct WorkTree {
 }
 
 fn git_work_tree(cwd: &HostPath) -> Option<WorkTree> {
-    let root = cwd.as_path().ancestors().find(|path| is_git(&path.join(".git")))?;
+    let root = git_dirs::work_tree(cwd.as_path())?;
     let outside = git_dirs::outside(root).into_iter().filter_map(|path| host(&path)).collect();
     Some(WorkTree { root: host(root)?, outside })
-}
-
-fn is_git(dot_git: &Path) -> bool {
-    match fs::symlink_metadata(dot_git) {
-        Ok(found) if found.is_dir() => dot_git.join("HEAD").symlink_metadata().is_ok(),
-        Ok(found) => found.is_file(),
-        Err(_) => false,
-    }
 }

@@ -11,7 +11,7 @@ pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     let has_room = || at.parent().is_some_and(|above| placement.is_writable_and_empty(&above));
     let is_covered = || placement.above(at).is_some() && !has_room();
     match placed.spec.backend {
-        BackendSpec::Made { made: Made::Readme } => is_covered(),
+        BackendSpec::Made { made: Made::Readme | Made::Gitignore } => is_covered(),
         BackendSpec::Made { made: Made::Codex | Made::Claude } => {
             is_covered() || placement.links.keys().any(|link| at.is_within(link))
         }

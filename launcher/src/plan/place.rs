@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, Made, MountClass, MountSpec};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::awaited::{self, AwaitedMount};
 use super::host::{Found, HostFacts, PathFact};
 use super::made::is_without_room;
+use super::mounts::content_key;
 use super::step::{FileId, HostMount, Source};
 use super::stronger::{Brought, keep_stronger};
 use super::tree::{TreeFact, place_tree};
@@ -248,6 +249,11 @@ fn place_one(
         BackendSpec::Private { .. } => Ok(Some(place_private(spec, host, placement))),
         BackendSpec::Memory { .. } => {
             Ok(Some(Placed { spec: spec.clone(), source: None, tree: None }))
+        }
+        BackendSpec::Made { made: Made::Gitignore }
+            if !host.contents.contains_key(&content_key(&spec.backend)) =>
+        {
+            Ok(None)
         }
         BackendSpec::Made { .. } => Ok(Some(place_made(spec, host))),
         BackendSpec::Cgroup if !host.cgroup.is_own => Ok(None),

@@ -1,6 +1,8 @@
 //! The small files that endow copies or makes.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 
@@ -8,6 +10,7 @@ use endow_policy::{BackendSpec, Ids, Made, MountSpec, Policy, Vars};
 
 use super::git_user;
 use crate::plan::content_key;
+use crate::plan::host::Paths;
 use crate::plan::network::RESOLVER;
 
 /// What codex is told of sandboxes, by the weakest of its files: the user's settings count more.
@@ -20,12 +23,21 @@ const CLAUDE: &str = "{\"sandbox\": {\"enabled\": false}}\n";
 /// The most bytes of a copied file; system files of this kind are far smaller.
 const COPY_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads or makes the content of each small file of the policy.
-pub(super) fn read(policy: &Policy, vars: &Vars) -> BTreeMap<String, Vec<u8>> {
+/// Reads or makes the content of each small file of the policy; `paths` are what was found at its paths.
+pub(super) fn read(
+    (policy, paths): (&Policy, &Paths),
+    vars: &Vars,
+    environment: &[(OsString, OsString)],
+) -> BTreeMap<String, Vec<u8>> {
     let vars = &seen(policy, vars);
+    let git = LazyCell::new(|| git_user::Inside::read((policy, paths), vars, environment));
     let content = |spec: &MountSpec| {
         let content = match &spec.backend {
             BackendSpec::Copy { host } => copy(host.as_path())?,
+            BackendSpec::Made { made: Made::Gitconfig } => {
+                vars.home.as_ref().map(|_| git.config())?
+            }
+            BackendSpec::Made { made: Made::Gitignore } => git.ignored.clone()?,
             BackendSpec::Made { made } => make(*made, vars)?,
             _ => return None,
         };
@@ -59,9 +71,13 @@ fn make(made: Made, vars: &Vars) -> Option<Vec<u8>> {
         Made::Hosts => Some(hosts().into_bytes()),
         Made::Codex => Some(CODEX.into()),
         Made::Claude => Some(CLAUDE.into()),
-        // Sockets, a text that is always the same, and one that was read when it was chosen.
-        Made::SshAgent | Made::Bridges | Made::Readme | Made::Editor => None,
-        Made::Gitconfig => git_user::config(vars).map(String::into_bytes),
+        // Sockets, a text that is always the same, one that was read when it was chosen, and what git reads.
+        Made::SshAgent
+        | Made::Bridges
+        | Made::Readme
+        | Made::Editor
+        | Made::Gitconfig
+        | Made::Gitignore => None,
     }
 }
 

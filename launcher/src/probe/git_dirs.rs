@@ -14,6 +14,28 @@ const NAMED_MAX: u64 = 8192;
 /// The largest settings of a submodule that are read.
 const CONFIG_MAX: u64 = 1 << 20;
 
+/// Returns the root of the work tree that a directory lies in.
+pub(crate) fn work_tree(directory: &Path) -> Option<&Path> {
+    directory.ancestors().find(|path| is_git(&path.join(".git")))
+}
+
+fn is_git(dot_git: &Path) -> bool {
+    match fs::symlink_metadata(dot_git) {
+        Ok(found) if found.is_dir() => dot_git.join("HEAD").symlink_metadata().is_ok(),
+        Ok(found) => found.is_file(),
+        Err(_) => false,
+    }
+}
+
+/// Returns the directory of git of a work tree by each of the names that git compares: of one that a file leads to
+/// it resolves the links.
+pub(super) fn of(root: &Path) -> Vec<PathBuf> {
+    let led = named(root).into_iter().next();
+    let own = root.join(".git");
+    let real = fs::canonicalize(led.as_ref().unwrap_or(&own)).ok();
+    real.into_iter().chain(led.is_none().then_some(own)).collect()
+}
+
 /// Follows a `.git` file to the directory it names, and from there to the common one. What the
 /// file names must look like a git directory and point back, or a planted file could name any.
 pub(crate) fn outside(root: &Path) -> Vec<PathBuf> {

@@ -184,7 +184,7 @@ pub(crate) fn host_facts(
         kernel,
         user: user::facts(vars),
         policies: inside::not_held(questions.policies, outer_level.is_some()),
-        contents: contents::read(policy, vars),
+        contents: contents::read((policy, &paths), vars, questions.environment),
         repositories: BTreeMap::new(),
         live_names: BTreeMap::new(),
         led: BTreeMap::new(),

@@ -57,6 +57,7 @@ const MADE_WORDS: &[(&str, Made)] = &[
     ("passwd", Made::Passwd),
     ("group", Made::Group),
     ("gitconfig", Made::Gitconfig),
+    ("gitignore", Made::Gitignore),
     ("claude", Made::Claude),
     ("codex", Made::Codex),
     ("readme", Made::Readme),

@@ -1,16 +1,18 @@
 //! Settings of a git repository (git-config(1)): read as git reads them, and told apart by what they
-//! can do. Nothing here follows an include.
+//! can do. Nothing here follows an include; under which conditions git does is told.
 
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::fs::{Fs, OsFs};
 
 mod change;
+mod condition;
 mod effect;
 mod keys;
 mod parse;
 
 pub use change::{Change, changes};
+pub use condition::Reading;
 pub use effect::Effect;
 pub use parse::parse;
 
