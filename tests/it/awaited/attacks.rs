@@ -30,13 +30,10 @@ fn nothing_but_the_named_place_is_made() {
 #[test]
 fn links_out_devices_and_set_ids_stay_behind() {
     let made = [".claude", ".claude/f"];
-    check("mkdir ~/.claude; echo x >~/.claude/f; ln -s ../.ssh ~/.claude/out", 121, &made);
-    check("mkdir ~/.claude; echo x >~/.claude/f; ln -s /etc ~/.claude/out", 121, &made);
-    check(
-        "mkdir ~/.claude; echo x >~/.claude/f; ln -s ~/.claude/../.ssh ~/.claude/out",
-        121,
-        &made,
-    );
+    for to in ["../.ssh", "/etc", "~/.claude/../.ssh", "~/.ssh"] {
+        let script = format!("mkdir ~/.claude; echo x >~/.claude/f; ln -s {to} ~/.claude/out");
+        check(&script, 0, &made);
+    }
     check("mkdir ~/.claude; echo x >~/.claude/f; mkfifo ~/.claude/p", 121, &made);
     check(
         "mkdir ~/.claude; echo x >~/.claude/f; cp /bin/true ~/.claude/s; chmod 4755 ~/.claude/s",
