@@ -11,7 +11,7 @@ use super::set::names;
 /// Returns the rules with what they say below `root` too; `None` when that is nothing more.
 ///
 /// Only a pattern that matches at any depth has a beginning there. One that matches the root itself, or a
-/// directory above it, says nothing: whoever grants `~/.ssh` means what is in it.
+/// directory above it, says nothing, nor does one that matches all that is in it: whoever grants `~/.ssh` means what is in it.
 pub(super) fn below(rules: &[Rule], root: &Path) -> Option<Vec<Rule>> {
     let names = names(root.as_os_str().as_bytes());
     let rests = |rule: &Rule| -> Vec<Compiled> {
@@ -38,7 +38,9 @@ fn rests(pattern: &Compiled, names: &[&[u8]]) -> Vec<Compiled> {
     }
     // The first parts are `**` and what follows it: the pattern itself.
     let rests = begun.into_iter().filter(|at| *at > 1).map(|at| pattern.parts[at..].to_vec());
-    rests.filter(|parts| !parts.is_empty()).map(|parts| Compiled { parts }).collect()
+    let is_all = |parts: &[Part]| matches!(parts, [Part::Name(name)] if name.is_any());
+    let is_some = |parts: &Vec<Part>| !parts.is_empty() && !is_all(parts);
+    rests.filter(is_some).map(|parts| Compiled { parts }).collect()
 }
 
 impl Compiled {
@@ -95,6 +97,10 @@ mod tests {
             assert!(!set.hides("known_hosts".as_ref()), "{root}");
         }
         assert!(set(&["**/.ssh/**", "*.key"], "/home/u/.ssh").hides("a.key".as_ref()));
+        let all = set(&["**/.x/*", "!**/.x/trees"], "/home/u/.x");
+        assert!(
+            !all.hides("a".as_ref()) && !all.hides("trees".as_ref()) && all.hides(".x/a".as_ref())
+        );
     }
 
     #[test]
@@ -135,6 +141,10 @@ mod tests {
             let whole = plain.decide(&Path::new(&root).join(&path));
             let below = plain.below(Path::new(&root)).decide(Path::new(&path));
             let own = plain.decide(Path::new(&path));
+            // What matches all that is in the root says nothing of it.
+            let above = pattern.strip_suffix("/*").filter(|it| *it != "**");
+            let above = above.and_then(|it| PatternSet::new(&rules(&[it])).ok());
+            prop_assume!(above.is_none_or(|it| it.decide(Path::new(&root)).is_none()));
             let expected = if is_root { own } else { whole };
             prop_assert_eq!(below, expected, "{} below {}", path, root);
         }

@@ -31,6 +31,11 @@ impl NamePattern {
         }
     }
 
+    /// Returns whether it matches every name.
+    pub(super) fn is_any(&self) -> bool {
+        matches!(self, Self::Wild(tokens) if tokens.iter().all(|it| *it == Token::Star))
+    }
+
     /// Returns the plain bytes with which it begins and ends.
     pub(super) fn ends(&self) -> (Vec<u8>, Vec<u8>) {
         let Self::Wild(tokens) = self else { return Default::default() };
