@@ -98,6 +98,21 @@ fn what_does_not_match_is_dropped() {
     assert_eq!(world.read("file"), "host\n");
 }
 
+/// What was taken out of a live workspace waits, and what was moved to where nothing is written back stays.
+#[test]
+fn nothing_is_lost_by_what_alone_is_written_back() {
+    let world = project();
+    let script = "mkdir .vscode; echo x >.vscode/tasks.json; sleep 0.3";
+    run(&world, &["--workspace", "rw", "--sync-only", "out/**"], script).ok();
+    assert_eq!(world.states().join(" "), "waiting");
+    let world = project();
+    run(&world, &["--sync-only", "dir/**"], "mkdir lib; mv dir/inner lib/inner").ok();
+    assert_eq!(
+        (world.read("dir/inner"), world.states().join(" ")),
+        ("inner\n".into(), "waiting".into())
+    );
+}
+
 #[test]
 fn both_sides_changed_and_the_hosts_stays() {
     let world = project();

@@ -14,9 +14,9 @@ type Traits = (Kind, u64, Time);
 /// returns whether anything was kept that had gone.
 ///
 /// Old and new place are told to belong together by kind, size and time of modification. A removal
-/// that only looks so is kept as well, which loses nothing.
-pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict]) -> bool {
-    let stuck = stuck(changes, verdicts);
+/// that only looks so is kept as well, which loses nothing. With `drops`, what was not asked for is written nowhere.
+pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict], drops: bool) -> bool {
+    let stuck = stuck(changes, verdicts, drops);
     let mut has_kept = false;
     let mut top: Option<(&Path, &Verdict)> = None;
     for (change, verdict) in changes.iter().zip(verdicts) {
@@ -35,10 +35,12 @@ pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict]) -> bool {
 }
 
 /// Returns what is new and not placed, with the verdict on its old place.
-fn stuck(changes: &[Change], verdicts: &[Verdict]) -> HashMap<Traits, Verdict> {
+fn stuck(changes: &[Change], verdicts: &[Verdict], drops: bool) -> HashMap<Traits, Verdict> {
     let mut stuck = HashMap::new();
     for (change, verdict) in changes.iter().zip(verdicts) {
-        let (Some(upper), Some(kept)) = (&change.upper, on_old_place(verdict)) else { continue };
+        let (Some(upper), Some(kept)) = (&change.upper, on_old_place(verdict, drops)) else {
+            continue;
+        };
         if change.kind != ChangeKind::Attributes {
             stuck.entry(traits(upper)).or_insert(kept);
         }
@@ -46,11 +48,13 @@ fn stuck(changes: &[Change], verdicts: &[Verdict]) -> HashMap<Traits, Verdict> {
     stuck
 }
 
-fn on_old_place(verdict: &Verdict) -> Option<Verdict> {
+fn on_old_place(verdict: &Verdict, drops: bool) -> Option<Verdict> {
     match verdict {
         Verdict::Refused(_) => Some(Verdict::Refused(Refusal::Moved)),
         Verdict::Held(reason) => Some(Verdict::Held(reason.of_old_place())),
         Verdict::Conflict | Verdict::Blocked => Some(Verdict::Blocked),
+        // What is dropped would be nowhere.
+        Verdict::NotSelected if drops => Some(Verdict::Blocked),
         // What was not asked for is not: the old place was.
         Verdict::Go | Verdict::NotSelected | Verdict::NotEmpty => None,
     }

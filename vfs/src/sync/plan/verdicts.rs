@@ -41,13 +41,14 @@ impl Verdicts {
         let mut judge = Judge { changes, parents, git_dirs, rules, verdicts, wanted };
         judge.judge_each();
         // Before the selection: what is refused is so whether it was asked for or not.
-        moved::keep(changes, &mut judge.verdicts);
+        let drops = !rules.by_name;
+        moved::keep(changes, &mut judge.verdicts, drops);
         judge.select();
         for _ in 0..ROUNDS {
             judge.keep_what_is_not_empty();
             judge.block_below_what_stays();
             judge.block_what_lacks_objects();
-            if !moved::keep(changes, &mut judge.verdicts) {
+            if !moved::keep(changes, &mut judge.verdicts, drops) {
                 break;
             }
         }
