@@ -63,6 +63,9 @@ pub(crate) struct Opened {
     pub(crate) mode: u32,
 }
 
+/// The directory above one that was closed, by its path.
+type Above = (PathBuf, OwnedFd);
+
 impl<'a> Root<'a> {
     pub(crate) fn new(fs: &'a dyn Fs, top: BorrowedFd<'a>, closed: Closed) -> Self {
         Self { fs, top, closed, last: None, opened: Vec::new() }
@@ -192,17 +195,19 @@ impl<'a> Root<'a> {
 
     /// Closes a directory, and finds the one above it, which is mostly the next: those of a chain
     /// are not looked for from the root, one after the other.
-    fn close_one(&mut self, opened: &Opened, above: &mut Option<OwnedFd>) -> Result<()> {
-        let next = above.take().filter(|next| self.is_it(next.as_fd(), opened) == Ok(true));
+    fn close_one(&mut self, opened: &Opened, above: &mut Option<Above>) -> Result<()> {
+        let next = above.take().filter(|(path, _)| opened.is_at(path));
+        let next = next.filter(|(_, next)| self.is_it(next.as_fd(), opened) == Ok(true));
         let dir = match next {
-            Some(next) => Dir::Below(Rc::new(next)),
+            Some((_, next)) => Dir::Below(Rc::new(next)),
             None => self.dir(&opened.path)?,
         };
         if !self.is_it(dir.as_fd(), opened)? {
             return Ok(());
         }
-        if !opened.path.as_os_str().is_empty() {
-            *above = self.fs.open_handle(dir.as_fd(), OsStr::new("..")).ok();
+        if let Some(path) = opened.path.parent() {
+            let handle = self.fs.open_handle(dir.as_fd(), OsStr::new("..")).ok();
+            *above = handle.map(|handle| (path.to_owned(), handle));
         }
         self.fs.set_mode_at(dir.at(OsStr::new("")), opened.mode)
     }
