@@ -45,10 +45,13 @@ impl Line {
             return false;
         }
         let now = Instant::now();
-        let last = self.asked.replace((signal, sender, now));
-        last.is_some_and(|(same, from, at)| {
+        let repeats = self.asked.is_some_and(|(same, from, at)| {
             (same, from) == (signal, sender) && now.duration_since(at) < AT_ONCE
-        })
+        });
+        if !repeats {
+            self.asked = Some((signal, sender, now));
+        }
+        repeats
     }
 
     /// Returns what a signal means. A shell that hears of the end passes it on as a process does.
