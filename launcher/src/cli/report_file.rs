@@ -9,7 +9,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, FileType, Mode, OFlags, accessat, mkdirat, openat, renameat, statat, unlinkat,
+    Access, AtFlags, FileType, Mode, OFlags, accessat, fchmod, mkdirat, openat, renameat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -109,7 +110,8 @@ impl Place {
         let made = self.make()?;
         let directory = made.as_ref().unwrap_or(&self.above);
         let (new, mut file) = create(directory)?;
-        let written = file.write_all(text.as_bytes());
+        let written =
+            self.keep_mode(directory, &file).and_then(|()| file.write_all(text.as_bytes()));
         let written = written
             .and_then(|()| renameat(directory, &new, directory, &self.name).map_err(Into::into));
         if written.is_err() {
@@ -123,8 +125,20 @@ impl Place {
         let made = self.make()?;
         let directory = made.as_ref().unwrap_or(&self.above);
         let (new, file) = create(directory)?;
+        self.keep_mode(directory, &file)?;
         renameat(directory, &new, directory, &self.name)?;
         Ok(file)
+    }
+
+    /// Gives a new file the bits of the one whose place it takes.
+    fn keep_mode(&self, directory: impl AsFd, file: &File) -> io::Result<()> {
+        let Ok(found) = statat(directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return Ok(());
+        };
+        if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
+            fchmod(file, Mode::from_raw_mode(found.st_mode & 0o777))?;
+        }
+        Ok(())
     }
 
     /// Makes the directories that are missing; `None` where none is.
