@@ -62,6 +62,44 @@ fn directory_of_path_is_not_led_elsewhere() {
     }
 }
 
+/// Nor by a link of the user's on the way, whatever takes its place.
+#[test]
+fn link_on_the_way_of_path_stays() {
+    for access in ["cow", "rw"] {
+        for plant in ["ln -s evil tools", "mv evil tools"] {
+            let world = World::new();
+            fs::create_dir_all(world.project().join("tools-1/bin")).expect("a directory");
+            symlink("tools-1", world.project().join("tools")).expect("a link");
+            let path = format!("{}/tools/bin:/usr/bin:/bin", world.project().display());
+            let script = format!(
+                "mkdir -p evil/bin; printf {PROGRAM} >evil/bin/cat; rm tools; {plant}; sleep 0.3"
+            );
+            run(&world, (access, &path), &script);
+            let cat = world.project().join("tools/bin/cat");
+            assert!(!cat.exists(), "{access}: {plant}");
+        }
+    }
+}
+
+/// What no shell starts is no program that was there.
+#[test]
+fn program_in_the_place_of_something_else_waits() {
+    for access in ["cow", "rw"] {
+        for (make, plant) in [
+            ("mkdir bin/cat", "rmdir bin/cat; printf {} >bin/cat; chmod +x bin/cat"),
+            ("echo words >bin/cat", "printf {} >x; chmod +x x; mv x bin/cat"),
+        ] {
+            let world = World::new();
+            world.bare(&format!("mkdir bin; {make}")).ok();
+            let path = format!("{}/bin:/usr/bin:/bin:/later\u{e9}", world.project().display());
+            let script = format!("{}; sleep 0.3", plant.replace("{}", PROGRAM));
+            run(&world, (access, &path), &script);
+            let told = world.bare("bin/cat");
+            assert_ne!(told.stdout, "evil\n", "{access}: {make}");
+        }
+    }
+}
+
 /// What was there may come back, as where an environment is made anew.
 #[test]
 fn names_that_were_there_are_no_news() {

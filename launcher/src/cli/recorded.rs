@@ -118,8 +118,9 @@ fn programs(planned: &Planned, source: &HostPath) -> Vec<ProgramsPath> {
     programs::directories(source, &path).into_iter().map(recorded).collect()
 }
 
-fn recorded(ProgramDirectory { path, later, .. }: ProgramDirectory) -> ProgramsPath {
-    ProgramsPath { path, later }
+fn recorded(ProgramDirectory { path, links, later, .. }: ProgramDirectory) -> ProgramsPath {
+    let links = links.into_iter().map(|(link, _)| link).collect();
+    ProgramsPath { path, links, later }
 }
 
 /// Returns the patterns of protected names below a source, where those are not the policy's.

@@ -1,7 +1,7 @@
 //! Symbolic links that lead out of a mount: which of them are written back like others, and which wait for the user.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -17,8 +17,9 @@ const SYSTEM: [&str; 9] =
     ["/bin", "/gnu/store", "/lib", "/lib32", "/lib64", "/nix/store", "/opt", "/sbin", "/usr"];
 /// As many links the kernel follows.
 const LINKS: usize = 40;
-/// Bits by which others than the owner may write.
+/// Bits by which others than the owner may write, and the one by which they can change no name of others.
 const OTHERS_WRITE: u32 = 0o022;
+const STICKY: u32 = 0o1000;
 
 /// Takes back that links are refused for where they lead; returns those that are held instead. As those of a virtual
 /// environment do, a link may lead to a program of the system; and it may name the mount by its path on the host.
@@ -50,22 +51,37 @@ fn is_fine(change: &Change, target: &Target) -> bool {
     false
 }
 
-/// Reads where a link leads, the run's first; `None` for what is none.
+/// What stands at a path of one side.
+#[derive(PartialEq, Eq)]
+enum At {
+    Nothing,
+    NoLink,
+    Link(PathBuf),
+}
+
+/// Reads where a link leads, the run's and the host's; `None` for what is none. Where they are not the same, either may
+/// stand there.
 fn link(target: &Target, path: &Path) -> Result<Option<PathBuf>> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = above.unwrap_or(Path::new("."));
-    let name = path.file_name().ok_or(Errno::INVAL)?;
-    let upper = target.upper.as_ref().map(AsFd::as_fd);
-    for side in upper.into_iter().chain([target.root.as_fd()]) {
-        let opened = OsFs.open_below(side, above, Open::Handle);
-        match opened.and_then(|above| OsFs.read_link(above.as_fd(), name)) {
-            Ok(to) => return Ok(Some(PathBuf::from(to))),
-            Err(Errno::INVAL) => return Ok(None),
-            Err(Errno::NOENT | Errno::NOTDIR) => {}
-            Err(errno) => return Err(errno),
-        }
+    let host = link_at(target.root.as_fd(), path)?;
+    let run = target.upper.as_ref().map_or(Ok(At::Nothing), |it| link_at(it.as_fd(), path))?;
+    match (run, host) {
+        (At::Nothing, At::Link(to)) | (At::Link(to), At::Nothing | At::NoLink) => Ok(Some(to)),
+        (At::Link(run), At::Link(host)) if run == host => Ok(Some(run)),
+        (At::Link(_) | At::NoLink, At::Link(_)) => Err(Errno::LOOP),
+        (At::Nothing | At::NoLink, At::Nothing | At::NoLink) => Ok(None),
     }
-    Ok(None)
+}
+
+fn link_at(side: BorrowedFd<'_>, path: &Path) -> Result<At> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let name = path.file_name().ok_or(Errno::INVAL)?;
+    let opened = OsFs.open_below(side, above.unwrap_or(Path::new(".")), Open::Handle);
+    match opened.and_then(|above| OsFs.read_link(above.as_fd(), name)) {
+        Ok(to) => Ok(At::Link(PathBuf::from(to))),
+        Err(Errno::INVAL) => Ok(At::NoLink),
+        Err(Errno::NOENT) => Ok(At::Nothing),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Returns the name in the mount that a link leads to, where no link is on the way to that.
@@ -100,7 +116,8 @@ fn is_of_system(to: &Path) -> bool {
 fn is_roots(path: &Path) -> bool {
     path.ancestors().all(|it| {
         let found = it.symlink_metadata();
-        found.is_ok_and(|it| it.uid() == 0 && (it.is_symlink() || it.mode() & OTHERS_WRITE == 0))
+        let is_closed = |mode: u32| mode & OTHERS_WRITE == 0 || it != path && mode & STICKY != 0;
+        found.is_ok_and(|it| it.uid() == 0 && (it.is_symlink() || is_closed(it.mode())))
     })
 }
 
@@ -122,9 +139,8 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_nobodys_program() {
-        let directory = tempfile::tempdir().expect("a directory");
-        assert!(!is_roots(directory.path()));
+    fn what_others_can_write_is_no_program_of_the_system() {
+        assert!(!is_roots(Path::new("/tmp")));
         assert!(is_roots(Path::new("/usr")));
     }
 }

@@ -9,7 +9,7 @@ use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet, builtin, is_name
 use endow_vfs::fs::Kind;
 use endow_vfs::git_config::{self, Setting};
 use endow_vfs::names::vendored_above;
-use endow_vfs::state::{MountRecord, Record};
+use endow_vfs::state::{MountRecord, ProgramsPath, Record};
 use endow_vfs::sync::Held;
 use endow_vfs::traps::{GitTraps, LinkTraps};
 
@@ -101,6 +101,9 @@ impl<'a> MountRules<'a> {
     }
 
     fn reason(&self, path: &Path, kind: Kind) -> Option<Held> {
+        if self.led_out.contains(path) {
+            return Some(Held::Protected(WHY.to_owned()));
+        }
         let ruled = self.target.ruled(path)?;
         if self.is_spared(path, kind) {
             return None;
@@ -113,7 +116,6 @@ impl<'a> MountRules<'a> {
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
             .or_else(|| self.shadows(path, kind).map(Held::Protected))
-            .or_else(|| self.led_out.contains(path).then(|| Held::Protected(WHY.to_owned())))
     }
 
     /// Returns why a path is held that no pattern names. A link on the way to such a one would lead elsewhere.
@@ -128,12 +130,16 @@ impl<'a> MountRules<'a> {
     /// than a directory of PATH.
     fn shadows(&self, path: &Path, kind: Kind) -> Option<String> {
         let mut directories = self.mount.programs.iter();
-        if kind == Kind::Symlink && directories.any(|it| it.path.starts_with(path)) {
+        let leads = |it: &ProgramsPath| {
+            kind == Kind::Symlink && it.path.starts_with(path)
+                || it.links.iter().any(|it| it == path)
+        };
+        if directories.any(leads) {
             return Some("your PATH, of which it is a part".to_owned());
         }
         let above = path.parent()?;
         let directory = self.mount.programs.iter().find(|it| it.path == above)?;
-        let is_new = kind != Kind::Directory && !self.target.has(path);
+        let is_new = kind != Kind::Directory && !self.target.has_program(path);
         is_new.then(|| shadowed(&directory.later, path.file_name()?)).flatten()
     }
 
@@ -177,7 +183,8 @@ impl<'a> MountRules<'a> {
         if self.selection.paths.is_some() {
             return self.selection.names(self.number, path);
         }
-        self.only.is_empty() || self.only.matching(path).is_some()
+        // What was taken out of a live mount was written back already, to speak by it.
+        self.target.is_held || self.only.is_empty() || self.only.matching(path).is_some()
     }
 }
 

@@ -293,14 +293,18 @@ impl Target {
         (length as u64 == found.size).then_some(text)
     }
 
-    /// Whether the host has a name, or may have it.
-    pub(super) fn has(&self, path: &Path) -> bool {
+    /// Whether the host has a program of a name, or a link.
+    pub(super) fn has_program(&self, path: &Path) -> bool {
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         let above =
             OsFs.open_below(self.root.as_fd(), above.unwrap_or(Path::new(".")), Open::Handle);
         let name = path.file_name().unwrap_or_default();
         let found = above.and_then(|above| OsFs.status(above.as_fd(), name));
-        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
+        found.is_ok_and(|it| match it.kind {
+            Kind::Symlink => true,
+            Kind::File => it.mode & 0o111 != 0,
+            Kind::Directory | Kind::Other => false,
+        })
     }
 
     /// Whether the run made a directory at a path that leads through no link.

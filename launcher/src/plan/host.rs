@@ -353,7 +353,10 @@ pub struct LiveNames {
 pub struct ProgramDirectory {
     /// Where, in the mount.
     pub path: PathBuf,
-    /// What is in it.
+    /// Links on the way to it, in the mount, and what they say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<(PathBuf, PathBuf)>,
+    /// The programs in it.
     #[serde(skip)]
     pub there: Vec<OsString>,
     /// Those that come later, and are not in the mount.

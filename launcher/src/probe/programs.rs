@@ -1,38 +1,96 @@
 //! Directories of the caller's PATH that a command can change: what it puts there is found before programs of the same
 //! name in those that come later.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Component, Path, PathBuf};
 
 use endow_policy::HostPath;
 
 use crate::plan::host::ProgramDirectory;
 
-/// Finds those of a mount, with what is in each.
+/// As many links the kernel follows.
+const LINKS: usize = 40;
+
+/// Where an entry of PATH leads.
+struct Entry {
+    real: PathBuf,
+    /// Links on the way, and what they say.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Finds those of a mount, with the programs in each.
 pub(crate) fn directories(root: &HostPath, path: &[HostPath]) -> Vec<ProgramDirectory> {
+    let root = root.as_path();
+    let entries: Vec<Entry> = path.iter().map(|it| follow(it.as_path())).collect();
     let mut found: Vec<ProgramDirectory> = Vec::new();
-    for (number, entry) in path.iter().enumerate() {
-        let Some(below) = place(root.as_path(), entry.as_path()) else { continue };
-        let is_outside = |it: &&HostPath| place(root.as_path(), it.as_path()).is_none();
-        let later = path.iter().skip(number + 1).filter(is_outside);
-        let later: Vec<PathBuf> = later.map(|it| it.as_path().to_owned()).collect();
-        if !later.is_empty() && found.iter().all(|it| it.path != below) {
-            let there = names(&root.as_path().join(&below));
-            found.push(ProgramDirectory { path: below, there, later });
+    for (number, entry) in entries.iter().enumerate() {
+        let links: Vec<_> = entry.links.iter().filter_map(|link| below(root, link)).collect();
+        let place = entry.real.strip_prefix(root).ok();
+        if place.is_none() && links.is_empty() {
+            continue;
+        }
+        let later = entries.iter().skip(number + 1).map(|it| &it.real);
+        let later: Vec<PathBuf> = later.filter(|it| !it.starts_with(root)).cloned().collect();
+        // One that leads out of the mount is changed by its links alone.
+        let path = place.unwrap_or(Path::new(OUTSIDE)).to_owned();
+        if !later.is_empty() && found.iter().all(|it| it.path != path || it.links != links) {
+            found.push(ProgramDirectory { path, links, there: names(&entry.real), later });
         }
     }
     found
 }
 
-/// Returns where a directory is in a mount, by the links that are there now.
-fn place(root: &Path, entry: &Path) -> Option<PathBuf> {
-    let real = entry.canonicalize();
-    real.as_deref().unwrap_or(entry).strip_prefix(root).ok().map(Path::to_owned)
+/// No path in a mount.
+const OUTSIDE: &str = "/";
+
+fn below(root: &Path, (link, to): &(PathBuf, PathBuf)) -> Option<(PathBuf, PathBuf)> {
+    Some((link.strip_prefix(root).ok()?.to_owned(), to.clone()))
 }
 
+/// Goes the way of a path name by name, as the kernel does, also where nothing is there yet.
+fn follow(path: &Path) -> Entry {
+    let (mut real, mut links) = (PathBuf::from("/"), Vec::new());
+    let mut names: Vec<OsString> = rest(path);
+    while let Some(name) = names.pop() {
+        if name == ".." {
+            real.pop();
+            continue;
+        }
+        real.push(&name);
+        let Some(to) = std::fs::read_link(&real).ok().filter(|_| links.len() < LINKS) else {
+            continue;
+        };
+        names.extend(rest(&to));
+        links.push((real.clone(), to.clone()));
+        if to.is_absolute() {
+            real = PathBuf::from("/");
+        } else {
+            real.pop();
+        }
+    }
+    Entry { real, links }
+}
+
+/// Returns the names of a path, the first one last.
+fn rest(path: &Path) -> Vec<OsString> {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsStr::new("..").to_owned()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    };
+    path.components().rev().filter_map(name).collect()
+}
+
+/// Returns the names of programs in a directory, and of links: what else is there is found by no shell.
 fn names(directory: &Path) -> Vec<OsString> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let is_program = |entry: &std::fs::DirEntry| {
+        entry
+            .metadata()
+            .is_ok_and(|it| it.is_symlink() || it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    let mut names: Vec<OsString> = entries.filter(is_program).map(|it| it.file_name()).collect();
     names.sort();
     names
 }
@@ -47,18 +105,32 @@ mod tests {
     #[test]
     fn directories_of_the_mount_are_found_with_those_that_come_later() {
         let scratch = tempfile::tempdir().expect("a directory");
-        let at = |name: &str| HostPath::new(scratch.path().join(name)).expect("a path");
-        for directory in ["p/tools/bin", "other"] {
-            fs::create_dir_all(scratch.path().join(directory)).expect("a directory");
+        let scratch = scratch.path().canonicalize().expect("a path");
+        let at = |name: &str| HostPath::new(scratch.join(name)).expect("a path");
+        for directory in ["p/tools/bin", "other", "p/x"] {
+            fs::create_dir_all(scratch.join(directory)).expect("a directory");
         }
-        fs::write(scratch.path().join("p/tools/bin/mine"), "").expect("written");
-        symlink("tools/bin", scratch.path().join("p/bin")).expect("a link");
-        let path = [at("first"), at("p/bin"), at("p/absent/bin"), at("other"), at("p/last")];
-        let found = directories(&at("p"), &path);
-        let later = vec![scratch.path().join("other")];
-        let expected = [("tools/bin", vec![OsString::from("mine")]), ("absent/bin", Vec::new())];
-        let expected = expected.map(|(path, there)| ProgramDirectory {
+        for (name, mode) in [("mine", 0o755), ("text", 0o644)] {
+            let file = scratch.join("p/tools/bin").join(name);
+            fs::write(&file, "").expect("written");
+            fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("a mode");
+        }
+        symlink("tools", scratch.join("p/links")).expect("a link");
+        symlink(scratch.join("other"), scratch.join("p/out")).expect("a link");
+        symlink("p", scratch.join("way")).expect("a link");
+        let path = ["first", "p/links/bin", "way/absent/bin", "p/x/../last", "p/out", "other"];
+        let found = directories(&at("p"), &path.map(at));
+        let later = vec![scratch.join("other")];
+        let link = |link: &str, to: PathBuf| vec![(PathBuf::from(link), to)];
+        let expected = [
+            ("tools/bin", link("links", "tools".into()), vec![OsString::from("mine")]),
+            ("absent/bin", Vec::new(), Vec::new()),
+            ("last", Vec::new(), Vec::new()),
+            ("/", link("out", scratch.join("other")), Vec::new()),
+        ];
+        let expected = expected.map(|(path, links, there)| ProgramDirectory {
             path: path.into(),
+            links,
             there,
             later: later.clone(),
         });

@@ -298,7 +298,11 @@ pub struct ProgramsPath {
     /// Where, below the mount's root.
     #[serde(with = "json_path")]
     pub path: PathBuf,
+    /// Links on the way to it.
+    #[serde(default, with = "json_path::list", skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<PathBuf>,
     /// Those that come later, and are not in the mount.
+    #[serde(with = "json_path::list")]
     pub later: Vec<PathBuf>,
 }
 

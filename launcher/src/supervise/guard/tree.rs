@@ -487,7 +487,9 @@ impl Tree {
 
 /// Returns the directories in which names are looked for.
 fn ways(names: &LiveNames) -> Vec<PathBuf> {
-    let programs = names.programs.iter().flat_map(|it| it.path.ancestors());
+    let links = names.programs.iter().flat_map(|it| &it.links);
+    let links = links.filter_map(|(link, _)| link.parent()).flat_map(Path::ancestors);
+    let programs = names.programs.iter().flat_map(|it| it.path.ancestors()).chain(links);
     let ways = names.ways.iter().chain(&names.deep_ways).map(PathBuf::as_path).chain(programs);
     ways.filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
