@@ -96,6 +96,7 @@ mod run_ssh_agent;
 mod run_steered;
 mod run_streams;
 mod run_sync;
+mod run_sync_only;
 mod run_terminal;
 mod run_told;
 mod run_toolchains;
