@@ -1,7 +1,7 @@
 //! The caller's PATH has directories of the project: what a command leaves there is not started in the place of programs.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::harness::{Said, World, said};
 
@@ -9,7 +9,8 @@ use crate::harness::{Said, World, said};
 fn world() -> (World, String) {
     let world = World::new();
     fs::create_dir_all(world.project().join(".venv/bin")).expect("a directory");
-    world.write("home/project/.venv/bin/ls", "#!/bin/sh\necho theirs\n");
+    let theirs = world.write("home/project/.venv/bin/ls", "#!/bin/sh\necho theirs\n");
+    fs::set_permissions(theirs, fs::Permissions::from_mode(0o755)).expect("a mode");
     let path = format!("{}/.venv/bin:/usr/bin:/bin", world.project().display());
     (world, path)
 }

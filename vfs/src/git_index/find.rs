@@ -28,7 +28,7 @@ pub fn load(work_tree: &Path, wanted: &dyn Fn(&[u8]) -> bool) -> (Tracked, Optio
     }
 }
 
-/// Like [`blobs`](super::blobs) for a work tree, whose `.git` may lead elsewhere; nothing where that can't be told.
+/// Like [`blobs`](super::blobs()) for a work tree, whose `.git` may lead elsewhere; nothing where that can't be told.
 pub fn load_blobs(work_tree: &Path, wanted: &dyn Fn(&[u8]) -> bool) -> Tracked<Blob> {
     find_and(work_tree, &|index| parse_blobs(index, wanted)).unwrap_or_default()
 }

@@ -208,8 +208,8 @@ pub(super) mod tests {
 
     #[test]
     fn conditions_count_for_the_repository() {
-        let text = "[x]\ny = own\n[includeIf \"gitdir:~/work/\"]\npath = work.conf\n\
-            [includeIf \"gitdir/i:~/WORK/INNER/\"]\npath = inner.conf\n\
+        let text = "[x]\ny = own\n[includeIf \"gitdir:~/job/\"]\npath = work.conf\n\
+            [includeIf \"gitdir/i:~/JOB/INNER/\"]\npath = inner.conf\n\
             [includeIf \"gitdir:./else/\"]\npath = else.conf\n\
             [includeIf \"onbranch:**\"]\npath = branch.conf\n";
         let home = home(&[
@@ -218,14 +218,14 @@ pub(super) mod tests {
             ("inner.conf", "[x]\ny = inner\n"),
             ("else.conf", "[x]\ny = else\n"),
             ("branch.conf", "[x]\ny = branch\n"),
-            ("work/a/.git/HEAD", ""),
-            ("work/inner/b/.git/HEAD", ""),
+            ("job/a/.git/HEAD", ""),
+            ("job/inner/b/.git/HEAD", ""),
             ("else/c/.git/HEAD", ""),
-            ("else/linked/.git", "gitdir: ../../work/a/.git/worktrees/linked\n"),
-            ("work/a/.git/worktrees/linked/HEAD", ""),
+            ("else/linked/.git", "gitdir: ../../job/a/.git/worktrees/linked\n"),
+            ("job/a/.git/worktrees/linked/HEAD", ""),
         ]);
-        assert_eq!(values(&home, "work/a", &[]), ["own", "work"]);
-        assert_eq!(values(&home, "work/inner/b", &[]), ["own", "work", "inner"]);
+        assert_eq!(values(&home, "job/a", &[]), ["own", "work"]);
+        assert_eq!(values(&home, "job/inner/b", &[]), ["own", "work", "inner"]);
         assert_eq!(values(&home, "else/c", &[]), ["own", "else"]);
         assert_eq!(values(&home, "else/linked", &[]), ["own", "work"], "where its directory is");
     }
