@@ -149,6 +149,10 @@ fn links_that_lead_out_wait_and_others_do_not() {
     assert_eq!(world.read("whole"), "file\n");
     said(&mut world.endow(["apply", "out"])).ok();
     assert_eq!(world.read("out"), "mine\n");
+    // A link of the user's is led to another place of the mount.
+    world.bare("mkdir e; ln -s $PWD/d current").ok();
+    world.run(&["run"], "ln -sfn $PWD/e current").ok();
+    assert!(world.project().join("current").canonicalize().is_ok_and(|it| it.ends_with("e")));
     // By a link of the user's it leads elsewhere.
     symlink("..", world.project().join("above")).expect("a link");
     world.run(&["run"], "ln -s $PWD/above/victim through").ok();

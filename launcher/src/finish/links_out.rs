@@ -37,15 +37,17 @@ pub(super) fn settle(changes: &mut ChangeSet, target: &Target) -> BTreeSet<PathB
 /// Follows links until one leads to the system, or none leads on; what can't be read leads anywhere.
 fn is_fine(change: &Change, target: &Target) -> bool {
     let mut at = change.path.clone();
+    let own = target.upper.as_ref().map(|upper| link_at(upper.as_fd(), &at));
+    let Some(Ok(At::Link(mut to))) = own else { return false };
     for _ in 0..LINKS {
-        let to = match link(target, &at) {
-            Ok(Some(to)) => to,
-            found => return found.is_ok() && at != change.path,
-        };
         if is_of_system(&to) || stays(target, &at, &to) {
             return true;
         }
         let Some(next) = beside(target, &at, &to) else { return false };
+        to = match link(target, &next) {
+            Ok(Some(to)) => to,
+            found => return found.is_ok(),
+        };
         at = next;
     }
     false
