@@ -71,7 +71,8 @@ fn link_on_the_way_of_path_stays() {
             let world = World::new();
             fs::create_dir_all(world.project().join("tools-1/bin")).expect("a directory");
             symlink("tools-1", world.project().join("tools")).expect("a link");
-            let path = format!("{}/tools/bin:/usr/bin:/bin", world.project().display());
+            let path = format!("{}/x/../tools/bin:/usr/bin:/bin", world.project().display());
+            fs::create_dir(world.project().join("x")).expect("a directory");
             let script = format!(
                 "mkdir -p evil/bin; printf {PROGRAM} >evil/bin/cat; rm tools; {plant}; sleep 0.3"
             );

@@ -19,7 +19,7 @@ use crate::plan::awaited::Awaited;
 use crate::plan::host::{HiddenName, HostFacts, ProgramDirectory};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{Buffered, FileId, Guard};
-use crate::plan::{ChangedTree, Checkpoint, Search};
+use crate::plan::{ChangedTree, Checkpoint};
 use crate::probe::programs;
 
 const NANOSECONDS: u64 = 1_000_000_000;
@@ -114,7 +114,7 @@ fn policies(host: &HostFacts, source: &HostPath) -> Vec<HiddenPath> {
 
 /// Returns the directories of the caller's PATH below a source.
 fn programs(planned: &Planned, source: &HostPath) -> Vec<ProgramsPath> {
-    let path = Search::of(&planned.surroundings.environment).path;
+    let path = programs::path(&planned.surroundings.environment);
     programs::directories(source, &path).into_iter().map(recorded).collect()
 }
 

@@ -69,7 +69,7 @@ pub(super) fn is_guarded(spec: &MountSpec) -> bool {
 pub(super) fn look(
     (policy, paths, protect): (&Policy, &Paths, &ProtectSet),
     (hidden, leads): (&BTreeMap<HostPath, HiddenNames>, &Leads),
-    path: &[HostPath],
+    path: &[PathBuf],
 ) -> Result<BTreeMap<HostPath, LiveNames>, PatternError> {
     let found = |root: &HostPath| {
         let noted = hidden.get(root).map(|it| &it.noted);

@@ -237,7 +237,7 @@ impl Protected {
         let Questions { policy, vars, environment, .. } = *questions;
         let asked = leads::Asked { policy, protect, vars, environment };
         let leads = leads::find(&asked, paths, hidden)?;
-        let path = Search::of(environment).path;
+        let path = programs::path(environment);
         let asked = (policy, paths, protect);
         let live_names = live_names::look(asked, (hidden, &leads), &path)?;
         Ok(Self { live_names, led: leads.rules, without_git: leads.without_git })

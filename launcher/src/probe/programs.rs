@@ -19,10 +19,17 @@ struct Entry {
     links: Vec<(PathBuf, PathBuf)>,
 }
 
+/// Returns the directories of the caller's PATH, as they are written. Those that are relative are in no one place.
+pub(crate) fn path(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let path = environment.iter().find(|(name, _)| name == "PATH");
+    let entries = path.into_iter().flat_map(|(_, value)| std::env::split_paths(value));
+    entries.filter(|entry| entry.is_absolute()).collect()
+}
+
 /// Finds those of a mount, with the programs in each.
-pub(crate) fn directories(root: &HostPath, path: &[HostPath]) -> Vec<ProgramDirectory> {
+pub(crate) fn directories(root: &HostPath, path: &[PathBuf]) -> Vec<ProgramDirectory> {
     let root = root.as_path();
-    let entries: Vec<Entry> = path.iter().map(|it| follow(it.as_path())).collect();
+    let entries: Vec<Entry> = path.iter().map(|it| follow(it)).collect();
     let mut found: Vec<ProgramDirectory> = Vec::new();
     for (number, entry) in entries.iter().enumerate() {
         let links: Vec<_> = entry.links.iter().filter_map(|link| below(root, link)).collect();
@@ -106,7 +113,7 @@ mod tests {
     fn directories_of_the_mount_are_found_with_those_that_come_later() {
         let scratch = tempfile::tempdir().expect("a directory");
         let scratch = scratch.path().canonicalize().expect("a path");
-        let at = |name: &str| HostPath::new(scratch.join(name)).expect("a path");
+        let at = |name: &str| scratch.join(name);
         for directory in ["p/tools/bin", "other", "p/x"] {
             fs::create_dir_all(scratch.join(directory)).expect("a directory");
         }
@@ -119,7 +126,8 @@ mod tests {
         symlink(scratch.join("other"), scratch.join("p/out")).expect("a link");
         symlink("p", scratch.join("way")).expect("a link");
         let path = ["first", "p/links/bin", "way/absent/bin", "p/x/../last", "p/out", "other"];
-        let found = directories(&at("p"), &path.map(at));
+        let root = HostPath::new(at("p")).expect("a path");
+        let found = directories(&root, &path.map(at));
         let later = vec![scratch.join("other")];
         let link = |link: &str, to: PathBuf| vec![(PathBuf::from(link), to)];
         let expected = [
