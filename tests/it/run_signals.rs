@@ -45,7 +45,7 @@ fn first_request_to_end_reaches_the_command_and_the_second_kills_it() {
         running.signal(first);
         running.expect(&first.to_string());
         // At once it would be the same request.
-        std::thread::sleep(std::time::Duration::from_millis(150));
+        std::thread::sleep(std::time::Duration::from_millis(600));
         running.signal(second);
         assert_eq!(running.end(), 128 + KILL);
         world.assert_no_run_left();
@@ -60,7 +60,7 @@ fn timeout_in_front_leaves_the_command_its_grace_and_its_work() {
         "trap 'echo graceful; exit 3' TERM; echo work >work; echo in; while :; do sleep 0.05; done";
     let endow = crate::harness::endow();
     let mut command = world.command("timeout");
-    command.args(["1", &endow.display().to_string(), "--", "sh", "-c", script]);
+    command.args(["2", &endow.display().to_string(), "--", "sh", "-c", script]);
     let told = said(&mut command);
     assert_eq!((told.code, told.stdout.as_str()), (124, "in\ngraceful\n"), "{}", told.stderr);
     assert_eq!(world.read("work"), "work\n");

@@ -38,7 +38,8 @@ pub(crate) fn directories(root: &HostPath, path: &[PathBuf]) -> Vec<ProgramDirec
             continue;
         }
         let later = entries.iter().skip(number + 1).map(|it| &it.real);
-        let later: Vec<PathBuf> = later.filter(|it| !it.starts_with(root)).cloned().collect();
+        let mut later: Vec<PathBuf> = later.filter(|it| !it.starts_with(root)).cloned().collect();
+        later.dedup();
         // One that leads out of the mount is changed by its links alone.
         let path = place.unwrap_or(Path::new(OUTSIDE)).to_owned();
         if !later.is_empty() && found.iter().all(|it| it.path != path || it.links != links) {

@@ -28,8 +28,9 @@ pub(super) struct Line {
     asked: Option<(i32, i32, Instant)>,
 }
 
-/// Who sends a signal to a process and then to its group, as timeout(1) does, means one request.
-const AT_ONCE: Duration = Duration::from_millis(100);
+/// Who sends a signal to a process and then to its group, as timeout(1) does, means one request. On a busy machine some
+/// time passes in between.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 impl Line {
     /// Looks whether there is one.
