@@ -175,6 +175,8 @@ fn second_signal_keeps_changes_unapplied() {
     running.expect("in");
     running.signal(15);
     running.expect("asked");
+    // At once it would be the same request.
+    std::thread::sleep(std::time::Duration::from_millis(600));
     running.signal(15);
     assert_eq!(running.end(), 137);
     assert_eq!(world.read("file"), "host\n");
