@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
 use super::alone::Attack;
-use crate::harness::{Running, World};
+use crate::harness::{Running, World, soon};
 
 const PROCESS: &str = include_str!("../escape/probes/process.py");
 
@@ -39,12 +39,18 @@ fn pid_1_remembers_nothing_of_the_callers_environment() {
     assert_eq!(running.end(), 0);
 }
 
+/// The kernel's list of children may lack some while others end (proc_pid_task(5)).
 fn pid_1(supervisor: i32) -> i32 {
     let children = format!("/proc/{supervisor}/task/{supervisor}/children");
-    let children = fs::read_to_string(children).expect("children");
     let name = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let mut pids = children.split_whitespace().filter_map(|pid| pid.parse().ok());
-    pids.find(|pid| name(pid) == "endow-init\n").expect("pid 1")
+    let mut found = None;
+    soon("pid 1 is among the children", || {
+        let children = fs::read_to_string(&children).expect("children");
+        let mut pids = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+        found = pids.find(|pid| name(pid) == "endow-init\n");
+        found.is_some()
+    });
+    found.expect("pid 1")
 }
 
 /// Everything that a process has written to, or could.
