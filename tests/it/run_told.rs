@@ -79,8 +79,8 @@ fn strict_makes_it_an_error() {
 fn changes_that_wait_since_the_run_was_ended_are_told_everywhere() {
     let world = project();
     let script = "\"$0\" -- sh -c 'trap \"\" TERM; echo guest >file; echo ready; exec sleep 60' >~/out & run=$!
-        until grep -q ready ~/out; do sleep 0.05; done
-        kill $run; sleep 0.3; kill $run; wait $run; echo $?";
+        until grep -qs ready ~/out; do sleep 0.05; done
+        kill $run; sleep 0.7; kill $run; wait $run; echo $?";
     let told = said(world.command("bash").args(["-c", script]).arg(endow()));
     assert_eq!(told.ok(), "137\n");
     assert!(told.stderr.starts_with("endow: 1 waiting: "), "{}", told.stderr);
