@@ -150,19 +150,25 @@ struct Resolved {
 /// Follows links name by name, as the kernel does, and notes each.
 fn resolve(path: &HostPath) -> Resolved {
     let mut links = Vec::new();
-    match follow(path, &mut links) {
+    match follow(path.as_path(), &mut links) {
         Ok((end, fault)) => Resolved { path: end, links, fault },
         Err(errno) => Resolved { path: path.clone(), links, fault: Some(errno) },
     }
 }
 
+/// Returns the end of an absolute path, which may have dots, and each link on the way; what is missing stays as it is said.
+pub(super) fn way(path: &Path) -> Option<(HostPath, Vec<(HostPath, PathBuf)>)> {
+    let mut links = Vec::new();
+    follow(path, &mut links).ok().map(|(end, _)| (end, links))
+}
+
 /// Returns the end of a path, and why it goes no further, if it does not.
 fn follow(
-    path: &HostPath,
+    path: &Path,
     links: &mut Vec<(HostPath, PathBuf)>,
 ) -> Result<(HostPath, Option<Errno>), Errno> {
     let mut done = PathBuf::from("/");
-    let mut rest: Vec<PathBuf> = names(path.as_path());
+    let mut rest: Vec<PathBuf> = names(path);
     while let Some(name) = rest.pop() {
         if name.as_os_str() == ".." {
             done.pop();

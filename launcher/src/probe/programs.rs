@@ -1,23 +1,14 @@
 //! Directories of the caller's PATH that a command can change: what it puts there is found before programs of the same
 //! name in those that come later.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
 
+use super::paths::way;
 use crate::plan::host::ProgramDirectory;
-
-/// As many links the kernel follows.
-const LINKS: usize = 40;
-
-/// Where an entry of PATH leads.
-struct Entry {
-    real: PathBuf,
-    /// Links on the way, and what they say.
-    links: Vec<(PathBuf, PathBuf)>,
-}
 
 /// Returns the directories of the caller's PATH, as they are written. Those that are relative are in no one place.
 pub(crate) fn path(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
@@ -28,22 +19,24 @@ pub(crate) fn path(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
 
 /// Finds those of a mount, with the programs in each.
 pub(crate) fn directories(root: &HostPath, path: &[PathBuf]) -> Vec<ProgramDirectory> {
-    let root = root.as_path();
-    let entries: Vec<Entry> = path.iter().map(|it| follow(it)).collect();
+    let entries: Vec<_> = path.iter().filter_map(|it| way(it)).collect();
     let mut found: Vec<ProgramDirectory> = Vec::new();
-    for (number, entry) in entries.iter().enumerate() {
-        let links: Vec<_> = entry.links.iter().filter_map(|link| below(root, link)).collect();
-        let place = entry.real.strip_prefix(root).ok();
+    for (number, (real, links)) in entries.iter().enumerate() {
+        let below =
+            |(link, to): &(HostPath, PathBuf)| Some((link.below(root)?.to_owned(), to.clone()));
+        let links: Vec<_> = links.iter().filter_map(below).collect();
+        let place = real.below(root);
         if place.is_none() && links.is_empty() {
             continue;
         }
-        let later = entries.iter().skip(number + 1).map(|it| &it.real);
-        let mut later: Vec<PathBuf> = later.filter(|it| !it.starts_with(root)).cloned().collect();
+        let later = entries.iter().skip(number + 1).map(|(real, _)| real);
+        let later = later.filter(|it| it.below(root).is_none());
+        let mut later: Vec<PathBuf> = later.map(|it| it.as_path().to_owned()).collect();
         later.dedup();
         // One that leads out of the mount is changed by its links alone.
         let path = place.unwrap_or(Path::new(OUTSIDE)).to_owned();
         if !later.is_empty() && found.iter().all(|it| it.path != path || it.links != links) {
-            found.push(ProgramDirectory { path, links, there: names(&entry.real), later });
+            found.push(ProgramDirectory { path, links, there: names(real.as_path()), later });
         }
     }
     found
@@ -51,44 +44,6 @@ pub(crate) fn directories(root: &HostPath, path: &[PathBuf]) -> Vec<ProgramDirec
 
 /// No path in a mount.
 const OUTSIDE: &str = "/";
-
-fn below(root: &Path, (link, to): &(PathBuf, PathBuf)) -> Option<(PathBuf, PathBuf)> {
-    Some((link.strip_prefix(root).ok()?.to_owned(), to.clone()))
-}
-
-/// Goes the way of a path name by name, as the kernel does, also where nothing is there yet.
-fn follow(path: &Path) -> Entry {
-    let (mut real, mut links) = (PathBuf::from("/"), Vec::new());
-    let mut names: Vec<OsString> = rest(path);
-    while let Some(name) = names.pop() {
-        if name == ".." {
-            real.pop();
-            continue;
-        }
-        real.push(&name);
-        let Some(to) = std::fs::read_link(&real).ok().filter(|_| links.len() < LINKS) else {
-            continue;
-        };
-        names.extend(rest(&to));
-        links.push((real.clone(), to.clone()));
-        if to.is_absolute() {
-            real = PathBuf::from("/");
-        } else {
-            real.pop();
-        }
-    }
-    Entry { real, links }
-}
-
-/// Returns the names of a path, the first one last.
-fn rest(path: &Path) -> Vec<OsString> {
-    let name = |part: Component<'_>| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsStr::new("..").to_owned()),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    };
-    path.components().rev().filter_map(name).collect()
-}
 
 /// Returns the names of programs in a directory, and of links: what else is there is found by no shell.
 fn names(directory: &Path) -> Vec<OsString> {
