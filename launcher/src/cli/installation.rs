@@ -12,9 +12,8 @@ use endow_policy::{
 
 use super::surroundings::Surroundings;
 use crate::plan::Search;
-use crate::probe::real_path::without_dots;
 
-/// As many links the kernel follows.
+/// How many links lead to a program at most (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// What belongs to a program in `bin` and stands beside that directory.
@@ -48,15 +47,24 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     policy.mounts.dedup_by(|a, b| a.at == b.at);
 }
 
-/// Returns a path, and that of each link by which it leads on; the last may be what it leads to.
+/// Returns a path, and that of each link by which it leads on.
 fn names(path: &Path) -> Vec<PathBuf> {
+    let links = places(path.to_owned()).into_iter().skip(1).filter(|place| place.is_symlink());
+    std::iter::once(path.to_owned()).chain(links).collect()
+}
+
+/// Follows the links from a program, each directory on the way by its real name.
+pub(crate) fn places(path: PathBuf) -> Vec<PathBuf> {
     let next = |path: &PathBuf| {
         let target = std::fs::read_link(path).ok()?;
-        let above = std::fs::canonicalize(path.parent()?).ok()?;
-        let next = without_dots(&above.join(target));
-        Some(next).filter(|next| next.is_symlink())
+        Some(path.parent().unwrap_or(Path::new("/")).join(target))
     };
-    std::iter::successors(Some(path.to_owned()), next).take(LINKS).collect()
+    let links = std::iter::successors(Some(path), next).take(LINKS);
+    links.filter_map(|path| in_real_directory(&path)).collect()
+}
+
+fn in_real_directory(path: &Path) -> Option<PathBuf> {
+    Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
 }
 
 /// Whether a command may have written a name.

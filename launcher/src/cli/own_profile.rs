@@ -4,17 +4,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use endow_policy::{BackendSpec, MountSpec, Policy, builtin};
 
-use super::installation::on_host;
+use super::installation::{on_host, places};
 use super::sources;
 use super::surroundings::Surroundings;
 use crate::probe::small_file::is_absent;
-
-/// How many links lead to a program at most (path_resolution(7)).
-const LINKS_MAX: usize = 40;
 
 /// A profile, and the program for which it is.
 #[derive(Debug)]
@@ -55,18 +52,4 @@ fn writable(spec: &MountSpec) -> Option<PathBuf> {
         }
         _ => None,
     }
-}
-
-/// Follows the links from a program, each directory on the way by its real name.
-fn places(path: PathBuf) -> Vec<PathBuf> {
-    let next = |path: &PathBuf| {
-        let target = fs::read_link(path).ok()?;
-        Some(path.parent().unwrap_or(Path::new("/")).join(target))
-    };
-    let links = std::iter::successors(Some(path), next).take(LINKS_MAX);
-    links.filter_map(|path| in_real_directory(&path)).collect()
-}
-
-fn in_real_directory(path: &Path) -> Option<PathBuf> {
-    Some(fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
 }
