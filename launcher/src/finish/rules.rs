@@ -15,7 +15,7 @@ use endow_vfs::traps::{GitTraps, LinkTraps};
 
 use super::links_out::WHY;
 use super::{Target, WriteBackError};
-use crate::supervise::{is_spared, shadowed, work_tree};
+use crate::supervise::{PART_OF_PATH, is_spared, shadowed, work_tree};
 
 /// A name that patterns know only where they take any.
 const UNHEARD_OF: &str = "\u{1}";
@@ -135,7 +135,7 @@ impl<'a> MountRules<'a> {
                 || it.links.iter().any(|it| it == path)
         };
         if directories.any(leads) {
-            return Some("your PATH, of which it is a part".to_owned());
+            return Some(PART_OF_PATH.to_owned());
         }
         let above = path.parent()?;
         let directory = self.mount.programs.iter().find(|it| it.path == above)?;

@@ -26,7 +26,7 @@ use crate::plan::step::Guard;
 use crate::sys;
 use news::Told;
 pub(crate) use news::{HeldName, Missed, News, Why};
-pub(crate) use programs::shadowed;
+pub(crate) use programs::{PART_OF_PATH, shadowed};
 pub(crate) use spare::{is_spared, work_tree};
 use tree::{Queue, Tree};
 

@@ -4,6 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+/// Why a name waits that leads to others than the directory of PATH that was there.
+pub(crate) const PART_OF_PATH: &str = "your PATH, of which it is a part";
+
 /// Returns why a name waits that is new in a directory of the caller's PATH; `None` where no later one has it.
 pub(crate) fn shadowed(later: &[PathBuf], name: &OsStr) -> Option<String> {
     let found = later.iter().map(|directory| directory.join(name)).find(|it| is_program(it))?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use endow_vfs::fs::{Fs, Kind, OsFs};
 use endow_vfs::git_config;
 
-use super::super::programs::shadowed;
+use super::super::programs::{PART_OF_PATH, shadowed};
 use super::Tree;
 use crate::plan::host::ProgramDirectory;
 
@@ -24,7 +24,7 @@ impl Tree {
             kind == Kind::Symlink && it.path.starts_with(path) || it.links.iter().any(is_changed)
         };
         if self.programs.iter().any(leads) {
-            return Some("your PATH, of which it is a part".to_owned());
+            return Some(PART_OF_PATH.to_owned());
         }
         let directory = self.programs.iter().find(|it| it.path == above)?;
         let is_new = kind != Kind::Directory && !directory.there.iter().any(|it| it == name);
