@@ -132,6 +132,11 @@ fn link_in_the_place_of_events_leads_nowhere() {
         assert_eq!(mine, "mine\n", "{flag}");
         assert!(world.read("told").starts_with('{'), "{flag}");
     }
+    let control = World::new();
+    control.write("home/mine", "mine\n");
+    control.bare("ln -s ../mine told; echo x >told").ok();
+    let mine = fs::read_to_string(control.home().join("mine")).expect("there");
+    assert_eq!(mine, "x\n", "whoever writes to the name follows it");
 }
 
 /// Before the command has run in vain.
