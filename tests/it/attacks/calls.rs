@@ -4,6 +4,11 @@ use super::attack::{Control::*, Group, PLAIN};
 
 const NONE: &[&str] = &["ENOSYS"];
 const REFUSED: &[&str] = &["EPERM"];
+/// Other file systems know no such request, and btrfs refuses an empty name.
+const NO_SUBVOLUME: super::attack::Control = WhereThere("ENOTTY EINVAL EPERM EEXIST ENOENT");
+/// Other file systems know no such request, and those that do refuse what is asked for here.
+const NO_REQUEST: super::attack::Control =
+    WhereThere("ENOTTY EINVAL EOPNOTSUPP ENOTSUP EBADF EPERM EACCES ENOPKG");
 
 attacks! {
     Group { probe: include_str!("../escape/probes/calls.py"), ..PLAIN };
@@ -34,5 +39,16 @@ attacks! {
     unknown: "a call that no kernel has yet", WhereThere("ENOSYS"), NONE;
     modify_ldt: "segments of memory", WhereThere("ENOSYS EPERM EINVAL"), &["EPERM", "ENOSYS"];
     lookup_dcookie: "lookup_dcookie", WhereThere("ENOSYS EPERM EINVAL"), &["EPERM", "ENOSYS"];
+    key_of_files: "a key by which names of files are encoded (fscrypt)", NO_REQUEST, REFUSED;
+    encrypted: "encrypting a directory, of which only it has the key", NO_REQUEST, REFUSED;
+    moved_blocks: "content of a file that changes without its times, on ext4", NO_REQUEST, REFUSED;
+    swapped_content: "the same on XFS", NO_REQUEST, REFUSED;
+    lease: "a lease, by which everybody waits who opens the file", Succeeds, REFUSED;
+    subvolume: "making a subvolume of btrfs, which no mask reaches", NO_SUBVOLUME, REFUSED;
+    subvolume_flags: "the same, by the later request", NO_SUBVOLUME, REFUSED;
+    snapshot: "a snapshot of btrfs, which has what the view hides", NO_SUBVOLUME, REFUSED;
+    snapshot_flags: "the same, by the later request", NO_SUBVOLUME, REFUSED;
+    snapshot_high: "the same with bit 32 of the request set", NO_SUBVOLUME, REFUSED;
+    subvolume_removed: "removing a subvolume with all that it hides", NO_SUBVOLUME, REFUSED;
     iopl: "ports of the machine", WhereThere("ENOSYS EPERM"), &["EPERM", "ENOSYS"];
 }

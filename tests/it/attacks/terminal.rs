@@ -23,6 +23,11 @@ attacks! {
     discipline: "another line discipline (TIOCSETD)", WhereThere("EINVAL EPERM"), REFUSED;
     exclusive: "the terminal for itself, also after its end (TIOCEXCL)", Succeeds, NO_TERMINAL;
     console: "taking the console's messages (TIOCCONS)", Not("it would take those of the machine"), NO_TERMINAL;
+    signal_flag: "signals to the group in front, whoever is in it (O_ASYNC)", Succeeds, REFUSED;
+    stopped: "stopping its output (TCOOFF)", Succeeds, NO_TERMINAL;
+    keyboard: "turning off a console's keyboard (KDSKBMODE)", WhereThere("ENOTTY EPERM"), REFUSED;
+    graphics: "turning off a console's text (KDSETMODE)", WhereThere("ENOTTY EPERM"), REFUSED;
+    switched: "switching to another console (VT_ACTIVATE)", WhereThere("ENOTTY EPERM ENXIO"), REFUSED;
     steal: "making it the terminal of its own session by force (TIOCSCTTY)", WhereThere("EPERM"), NO_TERMINAL;
     others_listed: "listing the terminals of the machine", Succeeds, &["absent"];
     virtual_console: "opening a virtual console", WhereThere("ENOENT EACCES EPERM EIO ENXIO"), ABSENT;

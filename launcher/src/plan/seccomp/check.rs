@@ -6,6 +6,7 @@
 //! at: another thread can change it between the test and the kernel's own look.
 
 use super::action::{Action, Errno};
+use super::requests::{DESCRIPTORS, REQUESTS, REQUESTS_IN_PIPELINE};
 
 /// A decision that depends on the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,10 +27,13 @@ pub enum Check {
     SocketPair,
     /// `socketpair`: only Unix sockets that stay connected to each other.
     SocketPairConnected,
-    /// `ioctl`: nothing that types into the terminal or changes its line discipline.
-    TerminalRequests,
+    /// `ioctl`: nothing that changes the terminal or the console for others, copies a subvolume, or hides from
+    /// the looks of a run.
+    Requests,
     /// The same, and none that gives the terminal to another process group.
-    TerminalRequestsInPipeline,
+    RequestsInPipeline,
+    /// `fcntl`: no lease, by which others wait, and no signals by which a terminal reaches the group in front.
+    Descriptors,
     /// `kill`: only job control for the caller's process group, which reaches outside.
     KillGroup,
     /// `setpriority`: not for the caller's process group, which reaches outside.
@@ -118,8 +122,9 @@ impl Check {
         Self::SocketInternet,
         Self::SocketPair,
         Self::SocketPairConnected,
-        Self::TerminalRequests,
-        Self::TerminalRequestsInPipeline,
+        Self::Requests,
+        Self::RequestsInPipeline,
+        Self::Descriptors,
         Self::KillGroup,
         Self::PriorityGroup,
         Self::IoPriorityGroup,
@@ -153,10 +158,11 @@ impl Check {
             Self::SocketPairConnected => {
                 Decision { rules: SOCKET_PAIR_CONNECTED, otherwise: EAFNOSUPPORT }
             }
-            Self::TerminalRequests => Decision { rules: TERMINAL, otherwise: Action::Allow },
-            Self::TerminalRequestsInPipeline => {
-                Decision { rules: TERMINAL_IN_PIPELINE, otherwise: Action::Allow }
+            Self::Requests => Decision { rules: REQUESTS, otherwise: Action::Allow },
+            Self::RequestsInPipeline => {
+                Decision { rules: REQUESTS_IN_PIPELINE, otherwise: Action::Allow }
             }
+            Self::Descriptors => Decision { rules: DESCRIPTORS, otherwise: Action::Allow },
             Self::KillGroup => Decision { rules: KILL, otherwise: Action::Allow },
             Self::PriorityGroup => Decision { rules: PRIORITY, otherwise: Action::Allow },
             Self::IoPriorityGroup => Decision { rules: IO_PRIORITY, otherwise: Action::Allow },
@@ -197,10 +203,12 @@ impl Check {
             }
             Self::SocketPair => "EAFNOSUPPORT unless Unix",
             Self::SocketPairConnected => "EAFNOSUPPORT unless Unix streams and packets",
-            Self::TerminalRequests => "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL",
-            Self::TerminalRequestsInPipeline => {
-                "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TIOCSPGRP"
+            Self::Requests => {
+                "EPERM for TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TCOOFF, changes of a console, \
+                 subvolumes and snapshots, keys of fscrypt, and exchanged content; nothing done for FIOASYNC"
             }
+            Self::RequestsInPipeline => "EPERM for TIOCSPGRP, and the same",
+            Self::Descriptors => "EPERM for F_SETLEASE, F_SETDELEG, and F_SETFL with O_ASYNC",
             Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
             Self::OwnPriority | Self::OwnIoPriority => "EPERM unless for the calling thread (0)",
@@ -226,7 +234,7 @@ impl Decision {
 }
 
 impl Test {
-    const fn low(arg: u8, any_of: &'static [u32]) -> Self {
+    pub(super) const fn low(arg: u8, any_of: &'static [u32]) -> Self {
         Self { half: Half::Low(arg), mask: u32::MAX, any_of }
     }
 
@@ -234,7 +242,7 @@ impl Test {
         Self { half: Half::High(arg), mask: u32::MAX, any_of }
     }
 
-    const fn bits(arg: u8, mask: u32, any_of: &'static [u32]) -> Self {
+    pub(super) const fn bits(arg: u8, mask: u32, any_of: &'static [u32]) -> Self {
         Self { half: Half::Low(arg), mask, any_of }
     }
 
@@ -249,11 +257,11 @@ impl Test {
     }
 }
 
-const EPERM: Action = Action::Errno(Errno::EPERM);
+pub(super) const EPERM: Action = Action::Errno(Errno::EPERM);
 const EPROTONOSUPPORT: Action = Action::Errno(Errno::EPROTONOSUPPORT);
 const EAFNOSUPPORT: Action = Action::Errno(Errno::EAFNOSUPPORT);
 
-const fn rule(when: &'static [Test], then: Action) -> Rule {
+pub(super) const fn rule(when: &'static [Test], then: Action) -> Rule {
     Rule { when, then }
 }
 
@@ -333,19 +341,6 @@ const SOCKET_PAIR_CONNECTED: &[Rule] = &[rule(
     &[Test::low(0, &[AF_UNIX]), Test::bits(1, SOCK_TYPE_MASK, &[SOCK_STREAM, SOCK_SEQPACKET])],
     Action::Allow,
 )];
-
-const TIOCSTI: u32 = 0x5412;
-const TIOCLINUX: u32 = 0x541c;
-/// Loads line disciplines (`n_gsm`, `n_hdlc`), a rich source of kernel bugs.
-const TIOCSETD: u32 = 0x5423;
-/// Nobody else opens the terminal then, also when the command is over: `/dev/tty` is `EBUSY` to all.
-const TIOCEXCL: u32 = 0x540c;
-/// With another group in front, a read of the command's stops the group that it shares.
-const TIOCSPGRP: u32 = 0x5410;
-const TERMINAL: &[Rule] =
-    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL])], EPERM)];
-const TERMINAL_IN_PIPELINE: &[Rule] =
-    &[rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TIOCSPGRP])], EPERM)];
 
 /// The probe, and CONT, STOP, TSTP, TTIN, TTOU: a shell that is suspended must stop the whole
 /// pipeline it is in.

@@ -67,6 +67,8 @@ macro_rules! calls {
 // and is what its C library uses, so it can't be ruled and has no row.
 calls! {
     ioctl 54 54 DeviceControl,
+    fcntl 55 55 Descriptors,
+    fcntl64 221 221 Descriptors,
     socket 359 281 Socket,
     connect 362 283 Connect,
     sendto 369 290 SendTo,

@@ -129,11 +129,13 @@ groups! {
         lifted(EPERM, AllowWord::HostControl);
     Clock "clock" "reads the state of the clock; adjusting acts on the whole machine"
         lifted(Leaf::Check(Check::ClockAdjust), AllowWord::HostControl);
-    DeviceControl "device-control" "requests to open files; none may type into the terminal, or take it from a pipeline"
+    DeviceControl "device-control" "requests to open files; none may reach others by the terminal, or copy a subvolume"
         GroupRule {
-            applies: Applies::StricterInPipeline(Leaf::Check(Check::TerminalRequestsInPipeline)),
-            ..always(Leaf::Check(Check::TerminalRequests))
+            applies: Applies::StricterInPipeline(Leaf::Check(Check::RequestsInPipeline)),
+            ..always(Leaf::Check(Check::Requests))
         };
+    Descriptors "descriptors" "flags and locks of open files; no lease, and no signal by a terminal"
+        always(Leaf::Check(Check::Descriptors));
     Kill "kill" "signals; the caller's process group reaches outside"
         only(Applies::WithoutSignalScope, Leaf::Check(Check::KillGroup));
     Priority "priority" "priorities; the caller's process group reaches outside"

@@ -41,6 +41,7 @@ mod observe;
 mod plan;
 mod reaper;
 mod reference;
+mod requests;
 mod run;
 mod shared;
 mod table;

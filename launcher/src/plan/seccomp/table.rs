@@ -135,7 +135,7 @@ calls! {
     msgsnd 69 189 SharedMemory,
     msgrcv 70 188 SharedMemory,
     msgctl 71 187 SharedMemory,
-    fcntl 72 25 Ordinary,
+    fcntl 72 25 Descriptors,
     flock 73 32 Ordinary,
     fsync 74 82 Ordinary,
     fdatasync 75 83 Ordinary,

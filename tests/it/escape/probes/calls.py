@@ -1,4 +1,6 @@
 # System calls that no command needs. Arguments are valid where the call is harmless, else not.
+import tempfile
+
 NULL = ctypes.c_void_p(None)
 page = ctypes.create_string_buffer(4096)
 attempt("io_uring_setup", lambda: call(425, 425, 4, page))
@@ -30,3 +32,21 @@ attempt("unknown", lambda: call(9999, 9999))
 attempt("modify_ldt", lambda: call(154, 9998, 0, page, 64))
 attempt("lookup_dcookie", lambda: call(212, 18, 0, page, 64))
 attempt("iopl", lambda: call(172, 9998, 3))
+root = os.open(".", os.O_RDONLY)
+subvolume = lambda request: call(16, 29, root, request, ctypes.create_string_buffer(4096))
+attempt("key-of-files", lambda: call(16, 29, root, 0xc0506617, page))
+attempt("encrypted", lambda: call(16, 29, root, 0x800c6613, page))
+attempt("moved-blocks", lambda: call(16, 29, root, 0xc028660f, page))
+attempt("swapped-content", lambda: call(16, 29, root, 0xc0c0586d, page))
+def leased():
+    with tempfile.NamedTemporaryFile() as file:
+        call(72, 25, file.fileno(), 1024, 1)
+
+
+attempt("lease", leased)
+attempt("subvolume", lambda: subvolume(0x5000940e))
+attempt("subvolume-flags", lambda: subvolume(0x50009418))
+attempt("snapshot", lambda: subvolume(0x50009401))
+attempt("snapshot-flags", lambda: subvolume(0x50009417))
+attempt("snapshot-high", lambda: subvolume(0x50009401 | 1 << 32))
+attempt("subvolume-removed", lambda: subvolume(0x5000940f))

@@ -141,6 +141,56 @@ fn ioctl_high_bits_do_not_hide_tiocsti() {
 }
 
 #[test]
+fn subvolumes_are_left_alone_and_files_share_blocks() {
+    for request in [0x5000_9401, 0x5000_940e, 0x5000_940f, 0x5000_9417, 0x5000_9418, 0x5000_943f] {
+        check("ioctl", &[0, request, 0], EPERM);
+        check("ioctl", &[0, request | HIGH, 0], EPERM);
+    }
+    // FICLONE, FICLONERANGE, FIDEDUPERANGE, and what asks a file system for its label.
+    for request in [0x4004_9409, 0x4020_940d, 0xc018_9436, 0x8100_9431] {
+        check("ioctl", &[0, request, 0], Action::Allow);
+    }
+}
+
+#[test]
+fn terminal_and_console_stay_as_they_are_for_others() {
+    // TCXONC stops and lets go on; a console is asked for its mode and not given one.
+    check("ioctl", &[0, 0x540a, 0], EPERM);
+    check("ioctl", &[0, 0x540a, HIGH], EPERM);
+    check("ioctl", &[0, 0x540a, 1], Action::Allow);
+    for request in [0x4b3a, 0x4b45, 0x4b72, 0x5602, 0x5606, 0x560b] {
+        check("ioctl", &[0, request, 0], EPERM);
+        check("ioctl", &[0, request | HIGH, 0], EPERM);
+    }
+    // Of other drivers, by the same letter: a camera's (`V`), and reads of a console.
+    for request in [0x4b3b, 0x4b44, 0x5601, 0x5603, 0x8068_5600, 0xc0d0_5605] {
+        check("ioctl", &[0, request, 0], Action::Allow);
+    }
+}
+
+#[test]
+fn no_signal_comes_of_a_terminal_and_no_lease_of_a_file() {
+    check("ioctl", &[0, 0x5452, 0], Action::Done);
+    for flags in [0x2000, 0x2802, 0x2000 | HIGH] {
+        check("fcntl", &[0, 4, flags], EPERM);
+    }
+    for command in [1024, 1040, 1024 | HIGH] {
+        check("fcntl", &[0, command, 1], EPERM);
+    }
+    for (command, argument) in [(4, 0x802), (3, 0x2000), (2, 1), (1030, 0), (38, 0), (1033, 15)] {
+        check("fcntl", &[0, command, argument], Action::Allow);
+    }
+}
+
+#[test]
+fn content_and_names_change_where_times_tell() {
+    let keys = [0xc050_6617, 0xc040_6618, 0xc040_6619, 0x800c_6613];
+    for request in keys.into_iter().chain([0xc028_660f, 0xc0c0_586d, 0x4028_5881, 0x4058_5883]) {
+        check("ioctl", &[0, request, 0], EPERM);
+    }
+}
+
+#[test]
 fn terminal_is_given_to_another_group_where_there_is_no_pipeline() {
     let none = BTreeSet::new();
     for arch in Arch::ALL {
@@ -347,6 +397,7 @@ fn compat_calls_are_ruled_alike() {
     };
     let [ioctl, mount, io_uring_setup, unshare, bpf] = [54, 21, 425, 310, 357];
     assert_eq!(i386(ioctl, &[0, 0x5412]), EPERM);
+    assert_eq!(i386(221, &[0, 4, 0x2000]), EPERM);
     assert_eq!(i386(ioctl, &[0, 0x5401]), Action::Allow);
     assert_eq!(i386(mount, &[]), EPERM);
     assert_eq!(i386(io_uring_setup, &[]), ENOSYS);
