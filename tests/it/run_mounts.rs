@@ -385,3 +385,39 @@ fn pipes_and_sockets_are_not_buffered() {
     assert!(told.contains(&format!("hint: `--rw {at}` shows it live")), "{told}");
     run(&world, &["--rw", at], "true").ok();
 }
+
+/// What is mounted in a granted directory is seen with it.
+#[test]
+fn names_below_another_file_system_are_hidden_and_new_ones_told() {
+    let world = World::new();
+    fs::create_dir(world.project().join("other")).expect("a directory");
+    let script = r#"mount -t tmpfs none other && cd other && git init -q . && echo key >.env &&
+        git config http.extraheader "Authorization: token" && mkdir sub && cd .. && "$@"; code=$?
+        cd other; ls -A sub; cat .git/hooks/pre-commit 2>/dev/null; git config core.fsmonitor; exit $code"#;
+    let inside =
+        "cat other/.env other/.git/config 2>/dev/null | grep -c 'key\\|token'; ls other/sub
+        echo evil >other/sub/.envrc; echo evil >other/.git/hooks/pre-commit
+        git -C other config core.fsmonitor evil 2>/dev/null; true";
+    let mounted = |words: &[&str]| {
+        let mut command = world.command("unshare");
+        command.args([
+            "--user",
+            "--map-current-user",
+            "--keep-caps",
+            "--mount",
+            "sh",
+            "-c",
+            script,
+        ]);
+        said(command.arg("sh").args(words).args(["sh", "-c", inside]))
+    };
+    let bare = mounted(&["env"]);
+    assert_eq!(bare.ok(), "2\n.envrc\nevil\nevil\n", "the control");
+    let endow = crate::harness::endow();
+    let held = mounted(&[endow.to_str().expect("text"), "run", "--rw", ".", "--"]);
+    assert_eq!(held.stdout, "0\n.envrc\n", "{held:?}");
+    assert!(held.stderr.contains("other/sub"), "{held:?}");
+    let own = mounted(&[endow.to_str().expect("text"), "run", "--rw", ".", "--rw", "other", "--"]);
+    assert_eq!(own.stdout, "0\n", "{own:?}");
+    assert!(own.stderr.contains("other/sub/.envrc"), "{own:?}");
+}

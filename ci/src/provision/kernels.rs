@@ -24,8 +24,8 @@ const AARCH64_KERNELS: [(&str, &str); 1] =
     [("6.12-aarch64", r"^linux-image-6\.12\.[0-9]+\+deb[0-9]+-arm64$")];
 
 /// What the tests use in a guest, and what `initramfs.sh` needs.
-const PACKAGES: &str = "bsdextrautils,bsdutils,bubblewrap,busybox-static,ca-certificates,curl,\
-    e2fsprogs,file,gcc,git,iproute2,kmod,less,libc6-dev,make,nodejs,openssh-client,openssh-server,\
+const PACKAGES: &str = "bsdextrautils,bsdutils,btrfs-progs,bubblewrap,busybox-static,ca-certificates,\
+    curl,e2fsprogs,file,gcc,git,iproute2,kmod,less,libc6-dev,make,nodejs,openssh-client,openssh-server,\
     openssl,passwd,procps,python3,socat,strace,util-linux,vim";
 
 /// The release of Debian whose parser knows the rules of a profile for user namespaces.

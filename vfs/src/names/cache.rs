@@ -10,12 +10,12 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::WalkOptions;
 use super::format::{Known, Records};
 use super::list::Stamp;
-use super::{Borders, WalkOptions};
 use crate::fs::{FileId, Fs, Result, Timespec, read_own, write_anew};
 
-const MAGIC: &[u8; 8] = b"endownm3";
+const MAGIC: &[u8; 8] = b"endownm4";
 /// The largest file that is written or read.
 const SIZE: u64 = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
@@ -51,7 +51,7 @@ impl<'a> Memory<'a> {
     pub(super) fn load(options: &WalkOptions<'a>, root: FileId) -> Self {
         let rules = options.cache.map_or([0; 32], |cache| cache.rules);
         let name = OsString::from(format!("{}{}", of_root(root), hex(&rules)));
-        let header = options.cache.map(|cache| header(&cache.rules, options, root));
+        let header = options.cache.map(|cache| header(&cache.rules, root));
         let header = header.unwrap_or_default();
         let mut memory = Self { cache: options.cache, known: Known::default(), root, name, header };
         if let Some(bytes) =
@@ -110,11 +110,9 @@ fn hex(rules: &[u8; 32]) -> String {
     rules.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn header(rules: &[u8; 32], options: &WalkOptions<'_>, root: FileId) -> Vec<u8> {
-    let borders = u8::from(options.borders == Borders::Cross);
+fn header(rules: &[u8; 32], root: FileId) -> Vec<u8> {
     let mut header = MAGIC.to_vec();
     header.extend_from_slice(rules);
-    header.push(borders);
     header.extend_from_slice(&root.dev.to_le_bytes());
     header.extend_from_slice(&root.ino.to_le_bytes());
     header

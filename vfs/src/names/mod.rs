@@ -4,6 +4,7 @@
 //! a tree. The walk reads names and their kinds, nothing else; a cache of what each directory
 //! held makes the next walk one call a directory.
 
+mod borders;
 mod cache;
 mod format;
 mod list;
@@ -14,7 +15,7 @@ mod walk;
 mod walked;
 
 pub use cache::WalkCache;
-pub use options::{Borders, Foreign, NameRules, WalkOptions};
+pub use options::{Foreign, NameRules, WalkOptions};
 pub(crate) use vendored::VENDORED;
 pub use vendored::{is_looked_into, vendored_above};
 pub use walk::{ERRORS_MAX, walk, walk_again};

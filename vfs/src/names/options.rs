@@ -52,20 +52,6 @@ pub trait NameRules: Sync {
     }
 }
 
-/// What is done where another file system is mounted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Borders {
-    /// Its names are left alone and its mount point is reported.
-    ///
-    /// A border shows by the device of the directory: a bind mount of the same file system is not
-    /// seen as one, a btrfs subvolume is. (statx(2) would tell the mount, for one more call a
-    /// directory.)
-    #[default]
-    Stay,
-    /// Its names count like all others.
-    Cross,
-}
-
 /// Directories whose names are not the project's own. Links and repositories are not noted there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
@@ -80,8 +66,6 @@ pub enum Foreign {
 pub struct WalkOptions<'a> {
     /// The most threads; small trees are walked by the caller's alone.
     pub threads: usize,
-    /// Other file systems.
-    pub borders: Borders,
     /// Where the walk is remembered.
     pub cache: Option<WalkCache<'a>>,
 }

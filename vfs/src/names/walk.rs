@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use super::borders::is_the_kernels;
 use super::cache::{Memory, is_settled};
 use super::format::{Known, Records};
 use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
 use super::pool::{Pool, together};
-use super::{Borders, HiddenName, NameRules, WalkError, WalkOptions, Walked};
+use super::{HiddenName, NameRules, WalkError, WalkOptions, Walked};
 use crate::fs::{Errno, FileId, Fs, Kind, OsFs, Result};
 
 /// Directories nested deeper are hidden: each level may cost a descriptor.
@@ -26,7 +27,8 @@ pub const ERRORS_MAX: usize = 1000;
 
 /// Walks the tree below `root` and returns what `rules` hide in it.
 ///
-/// It never follows a link, reads nothing but names, and joins all threads before it returns. A
+/// It never follows a link, reads nothing but names, goes into whatever is mounted but the kernel's own file
+/// systems, and joins all threads before it returns. A
 /// directory that can't be walked, for whatever reason, is hidden and noted.
 ///
 /// # Errors
@@ -55,8 +57,7 @@ pub(super) fn walk_at(
     let question = Question { rules, depth: limit };
     let memory = Memory::load(options, root_id);
     let kept_from = memory.is_kept().then_some(started);
-    let borders = options.borders;
-    let walk = Walk { root, root_id, question, borders, known: memory.known(), kept_from };
+    let walk = Walk { root, root_id, question, known: memory.known(), kept_from };
     let found = walk.all(options.threads)?;
     memory.save(&found.records, found.walked.directories, found.walked.listed);
     Ok(found.finish(begun))
@@ -74,14 +75,12 @@ pub fn walk_again(
     may_show: &dyn Fn(&Path) -> bool,
     root: BorrowedFd<'_>,
     rules: &dyn NameRules,
-    options: &WalkOptions<'_>,
 ) -> Result<Walked> {
     let begun = Instant::now();
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, depth: limit };
-    let borders = options.borders;
-    let walk = Walk { root, root_id, question, borders, known: None, kept_from: None };
+    let walk = Walk { root, root_id, question, known: None, kept_from: None };
     let mut found = Found { walked, records: Records::default() };
     let is_shown = |name: &HiddenName| {
         let is_directory = name.kind == Kind::Directory;
@@ -110,7 +109,6 @@ struct Walk<'a> {
     root: BorrowedFd<'a>,
     root_id: FileId,
     question: Question<'a>,
-    borders: Borders,
     known: Option<&'a Known>,
     /// Records are kept whose times are settled by then.
     kept_from: Option<SystemTime>,
@@ -226,7 +224,7 @@ impl Walk<'_> {
     fn read(&self, job: &Job, buffer: &mut Buffer) -> Result<Option<(Record, OwnedFd)>> {
         let dir = self.open(job)?;
         let status = OsFs.status_of(dir.as_fd())?;
-        if self.borders == Borders::Stay && status.id.dev != self.root_id.dev {
+        if status.id.dev != self.root_id.dev && is_the_kernels(dir.as_fd())? {
             return Ok(None);
         }
         let stamp = Stamp::from(&status);

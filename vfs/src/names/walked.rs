@@ -33,7 +33,7 @@ pub struct Walked {
     /// Directories with the parts of a git directory, where the rules note those, sorted; none
     /// that is called `.git`.
     pub repositories: Vec<PathBuf>,
-    /// Mount points of other file systems that were not entered, sorted.
+    /// Mount points of the kernel's own file systems, which were not entered, sorted.
     pub borders: Vec<PathBuf>,
     /// Directories that could not be walked, sorted; at most a thousand.
     pub errors: Vec<WalkError>,

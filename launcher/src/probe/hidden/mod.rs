@@ -212,7 +212,7 @@ impl Looking<'_> {
             return Ok(walked);
         }
         let rules = Rules { spared, ..*rules };
-        walk_again(walked, &|path| rules.spared.contains(path), root.as_fd(), &rules, &options)
+        walk_again(walked, &|path| rules.spared.contains(path), root.as_fd(), &rules)
     }
 }
 
