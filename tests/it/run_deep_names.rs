@@ -216,6 +216,29 @@ fn without_a_walk_at_the_start_what_is_older_is_left() {
     assert!(text(&world, "packages/b/.vscode/settings.json").is_some());
 }
 
+/// A file keeps its time of birth whatever it is called.
+#[test]
+fn what_is_older_is_found_under_its_new_name() {
+    let world = workspace();
+    for name in ["one", "packages/a/two", "other/tasks.json", "three", "packages/c/.envrc"] {
+        world.write(format!("home/project/{name}"), "old\n");
+    }
+    let script = "mv one .envrc; mv packages/a/two packages/b/.envrc; mv other packages/a/.vscode
+        ln three packages/b/.gitlab-ci.yml; mkdir moved; mv packages/b/.vscode moved/.vscode
+        echo more >>packages/c/.envrc";
+    let names = [
+        ".envrc",
+        "packages/b/.envrc",
+        "packages/a/.vscode/tasks.json",
+        "packages/b/.gitlab-ci.yml",
+        "moved/.vscode/settings.json",
+    ];
+    bare(&world, "sleep 0.1").ok();
+    live(&world, &["--no-default-deny"], script).ok();
+    assert_eq!(names.map(|name| text(&world, name)), [const { None }; 5]);
+    assert_eq!(text(&world, "packages/c/.envrc").as_deref(), Some("old\nmore\n"));
+}
+
 #[test]
 fn what_is_found_at_the_end_is_held_when_the_supervisor_is_killed() {
     let world = workspace();

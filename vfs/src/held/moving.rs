@@ -145,6 +145,7 @@ impl<'a> Moving<'a> {
         if found.kind == Kind::Directory {
             return measure_tree(self.fs, at.dir, at.name).map(|it| it.bytes);
         }
-        Ok(found.allocated)
+        // Blocks behind the end are not copied.
+        Ok(found.allocated.min(found.size))
     }
 }

@@ -1,4 +1,4 @@
-//! One live mount that is watched, and the queue of what happens in all of them.
+//! One live mount that is watched.
 
 mod closed;
 mod found;
@@ -7,13 +7,12 @@ mod kept;
 mod links;
 mod missed;
 mod programs;
+mod queue;
 mod vendored;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,7 +23,6 @@ use endow_vfs::git_dir;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
 use endow_vfs::names::is_looked_into;
 use endow_vfs::traps::IndexWork;
-use rustix::fs::inotify::{self, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
 use super::left::Left;
@@ -34,26 +32,15 @@ use crate::plan::host::{LiveNames, Noted, ProgramDirectory};
 use crate::plan::step::{FileId, Guard, UPPER};
 use crate::sys;
 use missed::AllMissed;
+pub(super) use queue::Queue;
 use vendored::is_vendored;
 
 /// How deep in the mount directories are watched.
 const DEPTH: usize = 32;
 /// Directories one below the other that are looked into at the end, below each that the walk found.
 const DEPTH_AT_END: usize = 192;
-/// The most directories that are watched in all mounts: the kernel counts them for each user.
-const WATCHES: usize = 1024;
 /// A directory with more names was moved there whole, and is taken away whole.
 const NAMES: usize = 64;
-
-/// The kernel's news of watched directories.
-#[derive(Debug)]
-pub(super) struct Queue {
-    watches: OwnedFd,
-    /// The tree of each, and its path there.
-    places: BTreeMap<i32, (usize, PathBuf)>,
-    /// The command is over: nothing more is watched.
-    is_over: bool,
-}
 
 /// A live mount.
 #[derive(Debug)]
@@ -87,79 +74,6 @@ pub(super) struct Tree {
     entered: usize,
     /// Something could not be looked at, or not be taken away.
     missed: AllMissed,
-}
-
-impl Queue {
-    pub(super) fn new(watches: OwnedFd) -> Self {
-        Self { watches, places: BTreeMap::new(), is_over: false }
-    }
-
-    pub(super) fn descriptor(&self) -> &OwnedFd {
-        &self.watches
-    }
-
-    /// Watches a directory; with what is written into files, where those can steer git.
-    fn add(
-        &mut self,
-        directory: &OwnedFd,
-        tree: usize,
-        path: &Path,
-        is_written: bool,
-    ) -> Result<(), Errno> {
-        if self.is_over || self.places.len() >= WATCHES {
-            return Ok(());
-        }
-        let mut flags = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-        if is_written {
-            flags |= WatchFlags::MODIFY;
-        }
-        let by_number = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        let watch = inotify::add_watch(&self.watches, by_number, flags)?;
-        self.places.insert(watch, (tree, path.to_owned()));
-        Ok(())
-    }
-
-    /// Looks at every name that has come into being since the last call; each tree has its patterns.
-    pub(super) fn look(
-        &mut self,
-        trees: &mut [Tree],
-        protects: &[ProtectSet],
-        held: &mut dyn FnMut(&HeldName),
-    ) {
-        while let Some((names, is_full)) = self.read() {
-            let count = trees.len().min(protects.len());
-            for (number, path) in names.into_iter().filter(|(number, _)| *number < count) {
-                trees[number].check((&path, None), &protects[number], self, held);
-            }
-            for (tree, protect) in trees.iter_mut().zip(protects).filter(|_| is_full) {
-                tree.look_again(protect, self, held);
-            }
-        }
-    }
-
-    /// Returns names, and whether some were lost; `None` when there is no news.
-    fn read(&mut self) -> Option<(BTreeSet<(usize, PathBuf)>, bool)> {
-        let mut space = [MaybeUninit::uninit(); 16 * 1024];
-        let mut reader = inotify::Reader::new(&self.watches, &mut space);
-        let (mut names, mut gone) = (BTreeSet::new(), Vec::new());
-        let (mut is_full, mut is_any) = (false, false);
-        while let Ok(event) = reader.next() {
-            is_any = true;
-            if event.events().contains(ReadFlags::IGNORED) {
-                gone.push(event.wd());
-            }
-            is_full |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-            let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
-            if let (Some((tree, path)), Some(name)) = (self.places.get(&event.wd()), name) {
-                names.insert((*tree, path.join(name)));
-            }
-            if reader.is_buffer_empty() {
-                break;
-            }
-        }
-        self.places.retain(|watch, _| !gone.contains(watch));
-        is_any.then_some((names, is_full))
-    }
 }
 
 impl Tree {
@@ -237,7 +151,11 @@ impl Tree {
 
     fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let opened = self.directory_as_it_is(path);
-        if self.is_over && matches!(opened, Err(Errno::NAMETOOLONG | Errno::MFILE | Errno::IO)) {
+        let is_unseen = |errno: Errno| {
+            // Beyond a mount of the host's nothing is taken away, for nothing could be written back there.
+            matches!(errno, Errno::NAMETOOLONG | Errno::MFILE | Errno::IO | Errno::XDEV)
+        };
+        if self.is_over && opened.as_ref().is_err_and(|errno| is_unseen(*errno)) {
             self.missed.unsearched(path);
         }
         if self.is_over && self.opens_up(path, &opened) {
@@ -284,6 +202,9 @@ impl Tree {
             Verdict::Enter if rule.is_none() => {}
             Verdict::Enter | Verdict::Empty | Verdict::Hold => {
                 self.hold(path, &known.pattern, held);
+                if self.kind(path).is_none() {
+                    queue.forget(self.number, path);
+                }
             }
         }
     }
@@ -355,7 +276,7 @@ impl Tree {
         let Ok(above) = self.directory(above) else { return false };
         let found = sys::identity::at(above.as_fd(), name);
         let born = found.map_or(0, |(found, _)| found.born);
-        born != 0 && UNIX_EPOCH + Duration::from_nanos(born) < begun
+        born != 0 && UNIX_EPOCH + Duration::from_nanos(born) < begun && self.is_in_place(path)
     }
 
     fn hold(&mut self, path: &Path, rule: &str, held: &mut dyn FnMut(&HeldName)) {

@@ -47,6 +47,14 @@ impl Tree {
         path.ancestors().take_while(is_below).all(|above| self.is_as_old(above))
     }
 
+    /// Whether neither a name nor a directory above was moved since the run began: that changes it, and the directory
+    /// that it comes to.
+    pub(super) fn is_in_place(&self, path: &Path) -> bool {
+        let names = path.ancestors().take_while(|above| !above.as_os_str().is_empty());
+        let mut places = names.map(|name| [Some(name), name.parent()]);
+        places.all(|place| place.into_iter().flatten().any(|it| self.is_as_old(it)))
+    }
+
     /// Whether a name was neither changed nor moved since the run began.
     pub(super) fn is_as_old(&self, path: &Path) -> bool {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
