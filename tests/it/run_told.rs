@@ -41,6 +41,30 @@ fn keys_and_profiles_that_are_not_used_are_named_to_who_looks() {
     }
 }
 
+/// What an agent calls saved is nowhere once the run is over.
+#[test]
+fn files_that_go_with_the_home_are_named_to_who_looks() {
+    let world = project();
+    let granted = world.write("home/granted", "host\n").display().to_string();
+    let script =
+        "cd ~; mkdir notes deep deep/er; echo a >report.md; echo a >notes/one; ln -s /etc linked
+        echo a >deep/er/file; echo a >.history; cat granted";
+    let told =
+        |options: &[&str]| run(&world, &[options, &["--ro", &granted]].concat(), script).stderr;
+    let line = told(&["-v"]);
+    let line = line.lines().find(|line| line.contains("own home")).expect("a line");
+    let home = world.home().display().to_string();
+    assert_eq!(
+        line,
+        format!(
+            "endow: gone with the run's own home: {home}/notes/one, {home}/report.md (--rw DIR keeps what is written there)"
+        )
+    );
+    assert!(!told(&[]).contains("own home"), "nobody looks");
+    let nothing = run(&world, &["-v"], "echo a >~/.history; echo a >/tmp/file").stderr;
+    assert!(!nothing.contains("own home"), "{nothing}");
+}
+
 #[test]
 fn what_is_held_is_named_in_one_line() {
     for options in HELD {

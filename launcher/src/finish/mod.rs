@@ -1,6 +1,7 @@
 //! `finish`: what follows when the last process of a run is gone. Changes of copy-on-write mounts
 //! are written back, kept or dropped, and the rest of the run's directory goes.
 
+mod at_home;
 mod checkpoint;
 mod clocks;
 mod drop_path;
@@ -25,6 +26,7 @@ mod targets;
 mod trees;
 mod write_back;
 
+pub(crate) use at_home::left_at_home;
 pub(crate) use checkpoint::{
     is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
 };

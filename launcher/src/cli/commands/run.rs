@@ -28,7 +28,7 @@ use crate::cli::report::{Finished, Phases, Report};
 use crate::cli::running::{self, Given, Ran};
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::cli::{ending, naming, surroundings, synced, words};
-use crate::finish::finish;
+use crate::finish::{finish, left_at_home};
 use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
@@ -169,6 +169,22 @@ fn tell_unsearched(plan: &Plan, output: &Output) {
     }
 }
 
+/// Says what the command wrote into a home of its own, before that goes.
+fn tell_dropped(planned: &Planned, prepared: &Prepared, output: &Output) {
+    let Some(home) = &planned.surroundings.vars.home else { return };
+    if !(output.shows_progress() || output.is_detailed()) {
+        return;
+    }
+    let left = left_at_home(&planned.plan, prepared, home, &planned.found.policy.mounts);
+    if !left.is_empty() {
+        let names: Vec<String> = left.iter().map(|it| it.display().to_string()).collect();
+        output.notice(&format!(
+            "gone with the run's own home: {} (--rw DIR keeps what is written there)",
+            synced::some(&names)
+        ));
+    }
+}
+
 fn observe(args: &RunArgs) -> Observe {
     match (args.explain, args.no_observe) {
         (true, _) => Observe::Paths,
@@ -284,6 +300,7 @@ pub(crate) fn supervised(
     let ran = running::run(&planned, &mut prepared, given, &mut notify)?.without_namespaces();
     events.ended(&ran.ended, output);
     let finishing = Instant::now();
+    tell_dropped(&planned, &prepared, output);
     let sync =
         finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;
     let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
