@@ -129,6 +129,10 @@ pub enum UsernsRefusal {
     AppArmor,
     /// A seccomp filter in front refuses, as container engines install.
     Seccomp,
+    /// The user has no number in the user namespace that endow is started in.
+    Unmapped,
+    /// The root is no mount's: the kernel makes none there.
+    Chroot,
     /// The kernel was built without them.
     Absent,
 }

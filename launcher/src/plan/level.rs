@@ -121,6 +121,8 @@ impl UsernsRefusal {
                 "user namespaces: AppArmor keeps them, or their capabilities, from programs without a profile that allows them"
             }
             Self::Seccomp => "user namespaces: a seccomp filter of the container refuses them",
+            Self::Unmapped => "user namespaces: this user has no number in the one it is in",
+            Self::Chroot => "user namespaces: the kernel makes none in a chroot",
             Self::Absent => "user namespaces: the kernel has none",
         }
     }
@@ -135,6 +137,10 @@ impl UsernsRefusal {
             }
             Self::Seccomp => {
                 "start the container with --security-opt seccomp=unconfined --security-opt systempaths=unconfined"
+            }
+            Self::Unmapped => "start what endow runs in with a map (unshare --map-current-user)",
+            Self::Chroot => {
+                "start endow outside, or enter the directory as a mount's root, as bwrap and systemd-nspawn do"
             }
             Self::Absent => "run a kernel built with CONFIG_USER_NS",
         }

@@ -28,6 +28,22 @@ pub(crate) fn refusal() -> UsernsRefusal {
         || (is_confined() && !is_filtered())
     {
         UsernsRefusal::AppArmor
+    } else if is_filtered() {
+        UsernsRefusal::Seccomp
+    } else {
+        unfiltered()
+    }
+}
+
+/// The kernel's own reasons: who has no number in the user namespace it is in gets none, nor who is in a chroot
+/// (`create_user_ns`, kernel/user_namespace.c).
+fn unfiltered() -> UsernsRefusal {
+    let text = |path: &str| std::fs::read_to_string(path).ok();
+    let is_root_mounted = |table: String| table.lines().any(|it| it.split(' ').nth(4) == Some("/"));
+    if text("/proc/self/uid_map").is_some_and(|map| map.is_empty()) {
+        UsernsRefusal::Unmapped
+    } else if text("/proc/self/mountinfo").is_some_and(|table| !is_root_mounted(table)) {
+        UsernsRefusal::Chroot
     } else {
         UsernsRefusal::Seccomp
     }
