@@ -1,6 +1,6 @@
 //! Namespaces that the command makes by itself, with `--allow userns`.
 
-use crate::harness::{Said, World, endow, said};
+use crate::harness::{Said, World, endow, project, said};
 
 const SECRET: &str = "SECRET=canary";
 const LIVE: [&str; 4] = ["--workspace", "rw", "--allow", "userns"];
@@ -52,4 +52,25 @@ fn settings_of_a_live_repository_need_it_too() {
     refused(&world, "protect");
     let accepted = [&["run"], &LIVE[..], &["--best-effort", "protect"]].concat();
     assert_eq!(world.run(&accepted, "echo started").ok(), "started\n");
+}
+
+/// What the outer run's overlay copies up has another inode from then on.
+#[test]
+fn changes_of_a_run_inside_a_run_are_written_back() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = project();
+    let program = endow().canonicalize().expect("a path");
+    let directory = program.parent().expect("a parent").display().to_string();
+    let inner = "echo more >>file; echo new >new; rm dir/inner; chmod 700 dir/sub; ln -sfn dir link
+        echo deeper >dir/sub/deep; mkdir -p made/deep; echo made >made/deep/file";
+    let look =
+        "cat file new dir/sub/deep made/deep/file; readlink link; ls dir; stat -c %a dir/sub";
+    let script = format!("{} run -- sh -c '{inner}'; echo $?; {look}", program.display());
+    let options = ["run", "--ro", &directory, "--allow", "userns"];
+    let expected = "host\nmore\nnew\ndeeper\nmade\ndir\nsub\n700\n";
+    let said = world.run(&options, &script);
+    assert_eq!(said.stdout, format!("0\n{expected}"), "{said:?}");
+    assert_eq!(world.bare(look).ok(), expected);
 }

@@ -246,7 +246,9 @@ impl Fs for OsFs {
     }
 
     fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()> {
-        let (owner, group) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
+        let is_given = |id: &u32| *id != u32::MAX;
+        let owner = Some(uid).filter(is_given).map(Uid::from_raw);
+        let group = Some(gid).filter(is_given).map(Gid::from_raw);
         rustix::fs::chownat(at.dir, at.name, owner, group, AtFlags::SYMLINK_NOFOLLOW)
     }
 
