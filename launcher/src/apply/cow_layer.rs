@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{At, Fs, Open, OsFs, Status, Timespec};
+use endow_vfs::fs::{At, Fs, Open, OsFs, Timespec};
 use endow_vfs::state::RunDir;
 use endow_vfs::sync::{
-    Awaited, Ledger, Single, hand_on_indexes, make_awaited, make_single, make_single_absent,
+    Awaited, Ledger, Single, hand_on_indexes, make_awaited, make_like, make_single,
+    make_single_absent,
 };
 use endow_vfs::tree::copy_layer;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat2};
@@ -32,12 +33,11 @@ pub(super) fn make(
     expect: FileId,
 ) -> Result<(), PrepareError> {
     let real = open_expected(like, expect, OFlags::DIRECTORY)?;
-    let status = OsFs.status_of(real.as_fd()).map_err(failed(like))?;
     for name in [WORK, UPPER] {
         run.make_dir(&OsFs, &at.join(name), 0o700).map_err(PrepareError::State)?;
     }
     let made = OsFs.open_dir(run.as_fd(), at.join(UPPER).as_os_str());
-    made.and_then(|upper| copy_status(&upper, &status)).map_err(failed(like))
+    made.and_then(|upper| make_like(&OsFs, upper.as_fd(), real.as_fd())).map_err(failed(like))
 }
 
 /// Copies a single file to where the command finds it.
@@ -121,11 +121,6 @@ pub(super) fn go_on(
     let ends = (earlier.as_fd(), run.as_fd());
     hand_on_indexes(&OsFs, ends, &numbers).map_err(PrepareError::Earlier)?;
     Ledger::hand_on(&OsFs, ends.0, ends.1, &numbers).map_err(PrepareError::Earlier)
-}
-
-fn copy_status(copy: &OwnedFd, status: &Status) -> Result<(), Errno> {
-    OsFs.set_mode(copy.as_fd(), status.mode & 0o777)?;
-    OsFs.set_times(copy.as_fd(), status)
 }
 
 /// Returns the moment after every change made so far, and not after any that is still to come.

@@ -10,7 +10,7 @@ use endow_vfs::fs::{Errno, Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
-use endow_vfs::sync::SyncError;
+use endow_vfs::sync::{SyncError, attributes_of};
 use endow_vfs::tree::CopyError;
 use rustix::fs::OFlags;
 
@@ -192,10 +192,13 @@ impl Prepared {
     }
 
     /// Returns what the root of a layer on the disk was made like.
-    pub(crate) fn made_like(&self, layer: &Path) -> Option<MadeLike> {
+    pub(crate) fn made_like(&self, layer: &Path, source: &HostPath) -> Option<MadeLike> {
         let run = self.run.as_ref()?;
-        let status = OsFs.status(run.as_fd(), layer.join(UPPER).as_os_str()).ok()?;
-        Some(MadeLike::from(&status))
+        let root = OsFs.open_dir(run.as_fd(), layer.join(UPPER).as_os_str()).ok()?;
+        let status = OsFs.status_of(root.as_fd()).ok()?;
+        let real = OsFs.open_canonical(source.as_path());
+        let all = real.and_then(|real| attributes_of(&OsFs, root.as_fd(), real.as_fd()));
+        Some(MadeLike::of(&status, all.ok().flatten()))
     }
 
     /// Writes down what the run is: should endow die, its changes are found by it.

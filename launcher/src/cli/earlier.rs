@@ -75,6 +75,7 @@ fn of_mount(number: u32, mount: &MountRecord) -> EarlierMount {
         id: file_id(mount.id),
         layer: mount.layer.clone(),
         stamp: mount.stamp,
+        made_like: mount.made_like,
         hidden: mount.hidden.iter().map(|name| name.path.clone()).collect(),
     }
 }

@@ -28,7 +28,10 @@ const NANOSECONDS: u64 = 1_000_000_000;
 pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
     let stamp = prepared.stamp()?;
     let mount = |buffered: &Buffered| MountRecord {
-        made_like: prepared.made_like(&buffered.layer.0),
+        made_like: match buffered.since {
+            Some(since) => since.made_like,
+            None => prepared.made_like(&buffered.layer.0, &buffered.source),
+        },
         held: policies(&planned.host, &buffered.source),
         programs: programs(planned, &buffered.source),
         protect: own_rules(&planned.host, &buffered.source),
@@ -96,7 +99,7 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         live: false,
         in_memory: buffered.in_memory,
         made_like: None,
-        stamp: buffered.since.unwrap_or(Moment::from(stamp)),
+        stamp: buffered.since.map_or_else(|| Moment::from(stamp), |it| it.stamp),
         hidden: buffered.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),
         programs: Vec::new(),
@@ -195,7 +198,7 @@ fn held(guard: &Guard, planned: &Planned, prepared: &Prepared, stamp: Timespec) 
         layer: guard.layer.0.clone(),
         live: false,
         in_memory: false,
-        made_like: prepared.made_like(&guard.layer.0),
+        made_like: prepared.made_like(&guard.layer.0, &guard.source),
         stamp: Moment::from(stamp),
         hidden: guard.hidden.iter().map(|name| hidden(name, policy)).collect(),
         held: Vec::new(),

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use endow_policy::SyncMode;
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
-use endow_vfs::sync::{ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, SyncReport, Winner};
+use endow_vfs::sync::{
+    ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, Refused, SyncReport, Winner,
+};
 use serde_json::{Value, json};
 
 use super::exit;
@@ -205,7 +207,12 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         let lost = it.conflicts.iter().filter(|it| it.winner == Winner::Host);
         lost.map(|it| it.path.as_path()).collect()
     });
-    let refused = all(|it| it.refused.iter().map(|it| it.path.as_path()).collect());
+    let of_mount = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
+        let each = |it: &Refused| format!("{} ({})", shown(at, &it.path), refusal(it.reason));
+        report.refused.iter().map(each).collect()
+    };
+    let known = written.mounts.iter().filter(|(at, _)| !is_lost(at));
+    let refused: Vec<String> = known.flat_map(of_mount).collect();
     let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
     let stuck = all(stuck);
     let mut held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
@@ -387,7 +394,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Fifo => "a FIFO",
         Refusal::SetId => "set-user-id or set-group-id",
         Refusal::Capability => "a file capability",
-        Refusal::OverlayAttribute => "an attribute that would steer an overlay",
+        Refusal::OverlayAttribute => "append-only or immutable, or an attribute of overlayfs",
         Refusal::LinkOut => "a link that leads out of the mount",
         Refusal::ForeignOwner => "it belongs to another user",
         Refusal::Reserved => "a name that endow uses itself",
@@ -396,6 +403,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
+        Refusal::Subvolume => "another subvolume, into which nothing can be renamed",
         Refusal::NotFile => "no regular file any more",
         Refusal::NotDirectory => "no directory",
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
-use endow_vfs::state::{AwaitedRecord, MountRecord, Record, RunDir};
+use endow_vfs::state::{AwaitedRecord, MadeLike, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time};
 use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
@@ -32,6 +32,8 @@ pub(crate) struct Target {
     pub(crate) identity: Identity,
     /// Changes outside count from here.
     pub(crate) stamp: Time,
+    /// What the root of the layer was made like.
+    pub(crate) made_like: Option<MadeLike>,
     /// Whether times tell which those are.
     pub(crate) clock: Clock,
     /// What changed was taken out of a live mount.
@@ -134,6 +136,7 @@ fn target(
         shown: InView::of(mount),
         identity: identity(mount, &root).map_err(|errno| failed(path.as_path(), errno))?,
         stamp: time(mount.stamp),
+        made_like: mount.made_like,
         clock,
         is_held: mount.is_held(),
         upper: open_upper(mount, run, memory)?,

@@ -251,6 +251,7 @@ pub(super) fn source<'a>(
         settled,
         absent: target.absent(),
         closed: if target.is_held { Closed::Open } else { Closed::Stay },
+        made_like: target.made_like,
     }
 }
 
@@ -365,7 +366,11 @@ pub(super) fn write_back_apart(
         plans.iter_mut().for_each(SyncPlan::abandon);
     }
     let places = looked.iter().filter_map(|it| targets.iter().find(|to| to.number == it.number));
-    let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.map(place).zip(&plans).collect();
+    let places: Vec<MountPlace<'_>> = places.map(place).collect();
+    for (place, plan) in places.iter().zip(&mut plans) {
+        sync::copy_up(&OsFs, place.root, plan);
+    }
+    let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.into_iter().zip(&plans).collect();
     let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     let clock = targets.first().map_or(Clock::Steady, |target| target.clock);

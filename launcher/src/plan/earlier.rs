@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use endow_policy::{GuestPath, HostPath, Policy};
-use endow_vfs::state::Moment;
+use endow_vfs::state::{MadeLike, Moment};
 use serde::Serialize;
 
 use super::PlanError;
 use super::awaited::Awaited;
-use super::step::{FileId, PrepareStep, TakenLayer};
+use super::step::{FileId, PrepareStep, Since, TakenLayer};
 use super::view::ViewPlan;
 
 /// Why an earlier layer is no beginning.
@@ -42,6 +42,8 @@ pub struct EarlierMount {
     pub layer: PathBuf,
     /// What changed outside since then may conflict.
     pub stamp: Moment,
+    /// What the root of its layer was made like.
+    pub made_like: Option<MadeLike>,
     /// Names that were hidden in it, relative to it.
     pub hidden: Vec<PathBuf>,
 }
@@ -90,7 +92,7 @@ fn take(
     if now.hidden.iter().any(|name| !mount.hidden.contains(&name.path)) {
         return Err(cant("a name in it is hidden that was not"));
     }
-    now.since = Some(mount.stamp);
+    now.since = Some(Since { stamp: mount.stamp, made_like: mount.made_like });
     let (at, layer) = (now.layer.clone(), mount.layer.clone());
     let file = now.source.as_path().file_name().filter(|_| !now.directory).map(PathBuf::from);
     Ok(TakenLayer { at, number, layer, was: mount.number, file, awaited: None })

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Ids, Limits, Network, Protocol};
-use endow_vfs::state::Moment;
+use endow_vfs::state::{MadeLike, Moment};
 use serde::{Deserialize, Serialize};
 
 pub use super::identity::{FileId, HostMount};
@@ -105,9 +105,20 @@ pub struct Buffered {
     /// Names in it that can't be changed inside: they are of another owner or group.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub foreign: Vec<PathBuf>,
-    /// What changed outside since then may conflict; `None` for the start of this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<Moment>,
+    /// The beginning of an earlier run that this one goes on from; `None` for the start of this one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
+}
+
+/// Where a layer of an earlier run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Since {
+    /// What changed outside since then may conflict.
+    #[serde(rename = "since")]
+    pub stamp: Moment,
+    /// What its root was made like.
+    #[serde(skip)]
+    pub made_like: Option<MadeLike>,
 }
 
 /// A layer of an earlier run that a new one begins with.

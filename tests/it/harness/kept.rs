@@ -43,7 +43,7 @@ impl World {
         let mut record = record(dir.id().clone(), &project, then);
         let upper = Path::new("layers/000/m000/upper").as_os_str();
         let upper = OsFs.status(dir.as_fd(), upper).expect("a layer");
-        record.mounts[0].made_like = Some(MadeLike::from(&upper));
+        record.mounts[0].made_like = Some(MadeLike::of(&upper, None));
         MadeUp { dir, record }
     }
 }

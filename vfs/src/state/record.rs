@@ -284,11 +284,22 @@ pub struct MadeLike {
     pub mode: u32,
     /// When its names changed last.
     pub modified: Moment,
+    /// A digest of its `user.*` attributes and ACLs, where it has all of what it was made like.
+    #[serde(default)]
+    pub attributes: Option<[u8; 32]>,
 }
 
-impl From<&Status> for MadeLike {
-    fn from(status: &Status) -> Self {
-        Self { mode: status.mode, modified: status.modified.into() }
+impl MadeLike {
+    /// Returns what a directory is made like.
+    #[must_use]
+    pub fn of(status: &Status, attributes: Option<[u8; 32]>) -> Self {
+        Self { mode: status.mode, modified: status.modified.into(), attributes }
+    }
+
+    /// Returns whether a directory still has the bits and the time.
+    #[must_use]
+    pub fn is_still(&self, status: &Status) -> bool {
+        *self == Self::of(status, self.attributes)
     }
 }
 

@@ -9,7 +9,7 @@ use endow_policy::SyncMode;
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{HELD, MadeLike, Record, RunId, RunState, STAGED, StateDir, StateError};
+use super::{HELD, Record, RunId, RunState, STAGED, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
@@ -218,7 +218,7 @@ impl Dead {
         let Some(record) = &self.record else { return true };
         let mount = record.mounts.iter().find(|mount| mount.layer == layer);
         let made_like = mount.and_then(|mount| mount.made_like);
-        made_like.is_some_and(|made_like| made_like == MadeLike::from(root))
+        made_like.is_some_and(|made_like| made_like.is_still(root))
     }
 }
 

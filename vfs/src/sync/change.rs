@@ -191,6 +191,8 @@ pub enum Refusal {
     Repository,
     /// It stands on a mount point of the host.
     MountPoint,
+    /// It is in another subvolume of the host's, into which nothing can be renamed.
+    Subvolume,
     /// A single file was mounted, and this is none.
     NotFile,
     /// A directory was to be made, and this is none.

@@ -11,14 +11,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use super::made_like;
 use super::root::{Closed, Dir, Root};
 use super::{
     Absent, Attributed, Change, ChangeKind, ChangeSet, Conflict, Differs, Identity, Refusal, Seen,
     Settled, SyncError, Time,
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
+use crate::state::MadeLike;
 use crate::traps::Sides;
 pub(super) use compare::Buffers;
+
 use entry::HostSide;
 use groups::Groups;
 pub(super) use refuse::{is_overlays, leads_out, users};
@@ -33,7 +36,7 @@ const PATH_BYTES: usize = 256;
 
 /// A layer and the tree it stands on.
 pub struct Source<'a> {
-    /// The upper layer. Its root must have been made with the mode and the times of the target's.
+    /// The upper layer, whose root was made like the target's.
     pub upper: BorrowedFd<'a>,
     /// The root of the target.
     pub root: BorrowedFd<'a>,
@@ -49,6 +52,8 @@ pub struct Source<'a> {
     pub absent: Option<Absent<'a>>,
     /// What becomes of directories of the target that are closed to their owner.
     pub closed: Closed,
+    /// What the root of the layer was made with, of what the target's has.
+    pub made_like: Option<MadeLike>,
 }
 
 /// Whether the clock ran on since a run began.
@@ -122,8 +127,6 @@ struct Both {
     is_impure: bool,
     /// Holds for all below.
     conflict: Option<Conflict>,
-    /// The layer's bits.
-    mode: u32,
 }
 
 struct Collector<'a> {
@@ -200,8 +203,11 @@ impl<'a> Collector<'a> {
 
     fn begin(&mut self) -> Result<(), SyncError> {
         let (name, here) = (OsStr::new(""), PathBuf::new());
-        let upper = self.fs.node(self.source.upper, name).map_err(io("look at", &here))?;
+        let mut upper = self.fs.node(self.source.upper, name).map_err(io("look at", &here))?;
         let root = self.fs.node(self.source.root, name).map_err(io("look at", &here))?;
+        if let Some(made) = &self.source.made_like {
+            upper.status.mode = made_like::bits(&upper.status, made.mode, &root.status);
+        }
         (self.owner, self.device) = (upper.status.uid, root.status.id.dev);
         let is_same = is_same_root(&root, &self.source.identity);
         let inherited = (!is_same).then_some(Conflict::Root);
@@ -213,7 +219,7 @@ impl<'a> Collector<'a> {
             conflict: inherited,
             is_opaque: false,
             may_have_vanished: false,
-            mode: 0,
+            refused: None,
         };
         self.compare(&found, &host, &parent)
     }
@@ -226,6 +232,7 @@ impl<'a> Collector<'a> {
         drop(listed);
         let (above, closed) = self.host_dir(both)?;
         let dir = self.upper.dir(&both.path).map_err(failed("open"))?;
+        let is_apart = above.as_ref().map_or(Ok(false), |it| self.is_apart(it, &both.path))?;
         let parent = entry::Parent {
             is_changed: both.is_changed,
             conflict: both.conflict,
@@ -235,7 +242,7 @@ impl<'a> Collector<'a> {
                 (above.as_ref(), closed),
                 &names,
             )?,
-            mode: both.mode,
+            refused: is_apart.then_some(Refusal::Subvolume),
         };
         for name in &names {
             let found = self.found(&both.path, &dir, name)?;
@@ -304,6 +311,12 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Nothing can be renamed into another subvolume of btrfs, which has a device of its own.
+    fn is_apart(&self, dir: &Dir<'a>, path: &Path) -> Result<bool, SyncError> {
+        let status = self.fs.status_of(dir.as_fd()).map_err(io("look at", path))?;
+        Ok(status.id.dev != self.device)
+    }
+
     fn host_entry(
         &self,
         above: Option<&Dir<'a>>,
@@ -332,8 +345,13 @@ impl<'a> Collector<'a> {
         let listed = self.host.list(&both.path).map_err(io("open", &both.path))?;
         let mut names = self.names(listed.as_fd(), &both.path)?;
         names.retain(|name| kept.binary_search(name).is_err());
+        let is_apart = self.is_apart(above, &both.path)?;
         for name in names {
-            self.remove_entry(above, both.path.join(name), both.conflict, both.is_changed)?;
+            let path = both.path.join(name);
+            self.remove_entry(above, path.clone(), both.conflict, both.is_changed)?;
+            if is_apart {
+                self.refuse_removal(&path, Refusal::Subvolume);
+            }
         }
         Ok(())
     }
@@ -346,8 +364,12 @@ impl<'a> Collector<'a> {
     ) -> Result<(), SyncError> {
         let listed = match self.host.list(path) {
             Ok(listed) => listed,
-            Err(errno @ (Errno::ACCESS | Errno::XDEV)) => {
-                self.refuse_removal(path, errno);
+            Err(Errno::ACCESS) => {
+                self.refuse_removal(path, Refusal::Unreadable);
+                return Ok(());
+            }
+            Err(Errno::XDEV) => {
+                self.refuse_removal(path, Refusal::MountPoint);
                 return Ok(());
             }
             // It went meanwhile: what applies this looks again.
@@ -356,6 +378,10 @@ impl<'a> Collector<'a> {
         };
         let names = self.names(listed.as_fd(), path)?;
         let dir = self.host.dir(path).map_err(io("open", path))?;
+        if self.is_apart(&dir, path)? {
+            self.refuse_removal(path, Refusal::Subvolume);
+            return Ok(());
+        }
         let is_changed = self.changed(host).is_some();
         for name in names {
             self.remove_entry(&dir, path.join(name), conflict, is_changed)?;
@@ -363,8 +389,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn refuse_removal(&mut self, path: &Path, errno: Errno) {
-        let refusal = if errno == Errno::XDEV { Refusal::MountPoint } else { Refusal::Unreadable };
+    fn refuse_removal(&mut self, path: &Path, refusal: Refusal) {
         let changes = self.set.changes.iter_mut().rev();
         if let Some(change) = changes.into_iter().find(|change| change.path == path) {
             change.refused = Some(refusal);

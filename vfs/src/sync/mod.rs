@@ -22,12 +22,14 @@ mod chain;
 mod change;
 pub mod checkpoint;
 mod collect;
+mod copied_up;
 mod done;
 mod follow;
 mod index_digest;
 mod indexes;
 mod journal;
 mod lacking;
+mod made_like;
 mod needed;
 mod plan;
 mod report;
@@ -57,11 +59,13 @@ pub use change::{
 #[cfg(test)]
 use collect::collect_most;
 pub use collect::{Clock, Source, collect};
+pub use copied_up::copy_up;
 pub use done::{Done, done};
 pub use follow::{Restored, follow};
 pub use indexes::{NOTED as NOTED_INDEXES, OpenIndexes, hand_on_indexes};
 pub use journal::{Direction, Ledger};
 pub use lacking::{Lack, Lacking};
+pub use made_like::{attributes_of, make_like};
 pub use needed::needed;
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};

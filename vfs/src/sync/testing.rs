@@ -139,6 +139,7 @@ impl World {
         let source = Source {
             absent: None,
             closed: Closed::Stay,
+            made_like: None,
             upper: upper.as_fd(),
             root: root.as_fd(),
             identity: self.identity,

@@ -36,7 +36,7 @@ fn record_reads_back_whole() {
     record.undo_bytes = Some(5);
     record.mounts[0].hidden = vec![HiddenPath { path: "a/.env".into(), rule: ".env".into() }];
     let modified = Moment { seconds: 1, nanoseconds: 2 };
-    record.mounts[0].made_like = Some(MadeLike { mode: 0o1777, modified });
+    record.mounts[0].made_like = Some(MadeLike { mode: 0o1777, modified, attributes: None });
     assert_eq!(Record::parse(&record.to_json()).expect("a record"), record);
     let text = String::from_utf8(record.to_json()).expect("a text");
     for part in ["\"version\": 1", "\"state\": \"waiting\"", "\"mode\": \"apply\""] {

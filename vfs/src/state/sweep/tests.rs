@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::fs::OsFs;
-use crate::state::{Durability, RunDir};
+use crate::state::{Durability, MadeLike, RunDir};
 use crate::testing::{Scratch, no_program_starts, record};
 
 fn open(scratch: &Scratch) -> StateDir {
@@ -34,7 +34,7 @@ fn is_swept(is: Option<RunState>, change: impl FnOnce(&Path)) -> bool {
     if let Some(is) = is {
         let mut record = record(run.id(), is);
         let root = OsFs.status(run.as_fd(), OsStr::new("layers/000/m000/upper")).expect("a layer");
-        record.mounts[0].made_like = Some(MadeLike::from(&root));
+        record.mounts[0].made_like = Some(MadeLike::of(&root, None));
         run.write_record(&OsFs, &record, Durability::Cached).expect("written");
     }
     change(&run.path());

@@ -45,6 +45,7 @@ fn collected(world: &World) -> ChangeSet {
         settled: &settled,
         absent: Some(absent),
         closed: crate::sync::Closed::Stay,
+        made_like: None,
     };
     let mut changes = collect(&OsFs, &source).expect("collected");
     absent.narrow(&mut changes);

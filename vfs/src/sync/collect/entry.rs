@@ -8,6 +8,7 @@ use super::refuse::{self, Told};
 use super::{Both, Collector, Task, io, is_whiteout};
 use crate::fs::{Errno, Kind, Node};
 use crate::sync::apply::{open_readable, with_bits};
+use crate::sync::made_like;
 use crate::sync::root::Dir;
 use crate::sync::{
     Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
@@ -37,7 +38,8 @@ pub(super) struct Parent {
     pub(super) is_opaque: bool,
     /// A file may have been copied up that the host had removed: it looks as if it were new.
     pub(super) may_have_vanished: bool,
-    pub(super) mode: u32,
+    /// Nothing that changed here can be written back.
+    pub(super) refused: Option<Refusal>,
 }
 
 impl<'a> Collector<'a> {
@@ -56,6 +58,9 @@ impl<'a> Collector<'a> {
             self.is_plain = false;
             if let Some(node) = there {
                 self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
+                if let Some(refusal) = parent.refused {
+                    self.refuse_removal(&found.path, refusal);
+                }
             } else if let HostSide::Closed(refusal) = host {
                 self.push(Change { refused: Some(*refusal), ..bare(found, ChangeKind::Deleted) });
             }
@@ -105,7 +110,7 @@ impl<'a> Collector<'a> {
             self.vanished.push(found.path.clone());
         }
         let conflict = entry.parent.conflict.or(is_gone.then_some(Conflict::Vanished));
-        let refused = self.refuse_new(&entry, None)?;
+        let refused = self.refuse_new(&entry, None)?.or(entry.parent.refused);
         self.group(found, None, false);
         self.descend_new(&entry);
         let user = Attributed { upper: entry.told.user, host: Vec::new() };
@@ -117,7 +122,7 @@ impl<'a> Collector<'a> {
         let (found, host) = (entry.found, Seen::from(node));
         self.is_plain = false;
         let conflict = entry.parent.conflict.or_else(|| self.changed(&host));
-        let refused = self.refuse_new(&entry, None)?;
+        let refused = self.refuse_new(&entry, None)?.or(entry.parent.refused);
         self.group(found, None, false);
         self.descend_new(&entry);
         let user = Attributed { upper: entry.told.user, host: Vec::new() };
@@ -141,7 +146,6 @@ impl<'a> Collector<'a> {
                 is_opaque: false,
                 is_impure: false,
                 conflict: None,
-                mode: entry.found.node.status.mode,
             }));
         }
     }
@@ -168,10 +172,12 @@ impl<'a> Collector<'a> {
         let is_opaque = (told.is_opaque || entry.parent.is_opaque) && !is_new;
         let is_impure = told.is_impure;
         let user = self.host_user(dir, found.name, &path)?;
+        let mut entry = entry;
+        if path.as_os_str().is_empty() && !self.gave_attributes(&entry.told.user) {
+            entry.told.user.clone_from(&user);
+        }
         // The links of a directory are those of the directories in it.
-        let refused = self.attributes(entry, (&host, false), user);
-        // What is below inherits bits that the directory really gets.
-        let mode = if refused.is_some() { host.mode } else { upper.mode };
+        self.attributes(entry, (&host, false), user);
         let host = Some(host);
         self.tasks.push_back(Task::Both(Both {
             path,
@@ -180,9 +186,14 @@ impl<'a> Collector<'a> {
             is_opaque,
             is_impure,
             conflict,
-            mode,
         }));
         Ok(())
+    }
+
+    /// Returns whether the command gave the root of the mount other attributes than the layer's was made with.
+    fn gave_attributes(&self, found: &[crate::fs::Attribute]) -> bool {
+        let made = self.source.made_like.and_then(|made| made.attributes);
+        made.is_some_and(|made| made != made_like::digest(found))
     }
 
     fn same_kind(
@@ -209,20 +220,20 @@ impl<'a> Collector<'a> {
             if is_new && !entry.told.has_origin { Conflict::Appeared } else { changed }
         });
         let conflict = entry.parent.conflict.or(changed);
-        let refused = self.refuse_new(&entry, Some(&host))?;
+        let refused = self.refuse_new(&entry, Some(&host))?.or(entry.parent.refused);
         let kind = ChangeKind::Modified;
         let user = Attributed { upper: entry.told.user, host: Vec::new() };
         self.push(Change { user, conflict, refused, host: Some(host), ..bare(found, kind) });
         Ok(())
     }
 
-    /// Notes what differs beside the content; returns why that can't be written back.
+    /// Notes what differs beside the content.
     fn attributes(
         &mut self,
         entry: Entry<'_, '_, 'a>,
         (host, is_linked): (&Seen, bool),
         host_user: Vec<crate::fs::Attribute>,
-    ) -> Option<Refusal> {
+    ) {
         let (found, parent) = (entry.found, entry.parent);
         let upper = Seen::from(&found.node);
         let differs = Differs {
@@ -237,12 +248,13 @@ impl<'a> Collector<'a> {
         let refused = entry.refusal.or_else(|| {
             // A file with further names is made anew, with all its bits.
             let is_made = is_linked && !is_same;
-            refuse::set_id(host.kind, upper.mode, Some(host.mode), entry.parent.mode)
+            refuse::set_id(host.kind, upper.mode, Some(host.mode))
                 .filter(|_| differs.mode || is_made)
         });
         if is_same && refused.is_none() {
-            return None;
+            return;
         }
+        let refused = refused.or(parent.refused);
         let user = if differs.user {
             Attributed { upper: entry.told.user, host: host_user }
         } else {
@@ -257,7 +269,6 @@ impl<'a> Collector<'a> {
             host: Some(*host),
             ..bare(found, ChangeKind::Attributes)
         });
-        refused
     }
 
     fn host_user(
@@ -331,7 +342,7 @@ impl<'a> Collector<'a> {
             return Ok(leads_out.then_some(Refusal::LinkOut));
         }
         let host = host.map(|host| host.mode);
-        Ok(refuse::set_id(status.kind, status.mode, host, entry.parent.mode))
+        Ok(refuse::set_id(status.kind, status.mode, host))
     }
 
     /// Links that lead on are followed: the host's stay where they are.

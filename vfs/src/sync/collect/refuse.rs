@@ -75,11 +75,10 @@ pub(super) fn node(node: &Node, owner: u32) -> Option<Refusal> {
     (node.status.uid != owner).then_some(Refusal::ForeignOwner)
 }
 
-/// Returns whether bits must not be given to an entry that has `host`'s bits, in a directory that
-/// has `above`'s: a directory inherits set-group-id from the one it is made in.
-pub(super) fn set_id(kind: Kind, mode: u32, host: Option<u32>, above: u32) -> Option<Refusal> {
-    let inherited = if kind == Kind::Directory { above & SET_GID } else { 0 };
-    let allowed = if kind == Kind::Directory { host.unwrap_or(0) | inherited } else { 0 };
+/// Returns whether bits must not be given to an entry that has `host`'s bits. By set-group-id of a directory what is
+/// made in it has its group, which is the user's own: nothing runs by it.
+pub(super) fn set_id(kind: Kind, mode: u32, host: Option<u32>) -> Option<Refusal> {
+    let allowed = if kind == Kind::Directory { SET_GID | host.unwrap_or(0) } else { 0 };
     (mode & SET_ID & !allowed != 0).then_some(Refusal::SetId)
 }
 

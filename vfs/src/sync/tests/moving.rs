@@ -24,7 +24,7 @@ fn sync_with(world: &World, only: &dyn Fn(&Path) -> bool) -> SyncReport {
 fn what_is_refused_at_its_new_place_stays_at_the_old_one() {
     for place in PLACES {
         let tree = "mkdir -p d/s/t n m; echo precious > f; echo in > d/s/in; echo t > d/s/t/t; mkfifo p
-            ln -s /etc/hostname l; mkdir d/empty; chmod 2775 d/s d/empty; chmod 4755 f; echo x > gone
+            ln -s /etc/hostname l; mkdir d/empty; chmod 4775 d/s d/empty; chmod 4755 f; echo x > gone
             echo fine > d/fine";
         let world = World::new(place, tree);
         let before = world.snapshot();

@@ -26,6 +26,7 @@ fn united(world: &World) -> ChangeSet {
     let source = Source {
         absent: None,
         closed: crate::sync::Closed::Stay,
+        made_like: None,
         upper: upper.as_fd(),
         root: root.as_fd(),
         identity: world.identity,
