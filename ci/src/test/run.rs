@@ -55,9 +55,10 @@ const WORK: &str = "work::";
 /// Those that root does not run once more: of other people's build systems, registries and servers, and those that take
 /// long and ask nothing of who runs them, as properties of plans, what a build does with results, what is told of
 /// mistakes, what changes say that are merged or held, and calls of write-back that fail.
-const ONCE_IS_ENOUGH: [&str; 24] = [
+const ONCE_IS_ENOUGH: [&str; 25] = [
     "runners::bazel::",
     "runners::buildbox_run::",
+    "build::",
     "build_check::",
     "build_interrupted::",
     "build_outputs::",
