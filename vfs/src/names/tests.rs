@@ -191,7 +191,7 @@ fn root_that_is_no_directory_is_an_error() {
 
 fn cached<'a>(fs: &'a dyn Fs, scratch: &'a Scratch) -> WalkOptions<'a> {
     let cache = WalkCache { fs, dir: scratch.fd(), rules: [7; 32] };
-    WalkOptions { threads: 2, cache: Some(cache), ..WalkOptions::default() }
+    WalkOptions { threads: 2, cache: Some(cache) }
 }
 
 fn cache_file(scratch: &Scratch) -> Option<std::path::PathBuf> {

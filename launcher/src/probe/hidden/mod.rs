@@ -202,7 +202,7 @@ impl Looking<'_> {
         let root = open(source)?;
         let dir = self.remembered.as_ref().map(AsFd::as_fd);
         let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
-        let options = WalkOptions { threads: THREADS, cache, ..WalkOptions::default() };
+        let options = WalkOptions { threads: THREADS, cache };
         let walked = walk(root.as_fd(), rules, &options)?;
         if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
             return Ok(walked);

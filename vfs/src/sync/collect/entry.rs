@@ -50,20 +50,8 @@ impl<'a> Collector<'a> {
         host: &HostSide<'a>,
         parent: &Parent,
     ) -> Result<(), SyncError> {
-        let there = match host {
-            HostSide::Here(_, node) => Some(node),
-            HostSide::Absent | HostSide::Closed(_) => None,
-        };
         if is_whiteout(&found.node) && self.source.absent.is_none() {
-            self.is_plain = false;
-            if let Some(node) = there {
-                self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
-                if let Some(refusal) = parent.refused {
-                    self.refuse_removal(&found.path, refusal);
-                }
-            } else if let HostSide::Closed(refusal) = host {
-                self.push(Change { refused: Some(*refusal), ..bare(found, ChangeKind::Deleted) });
-            }
+            self.taken_away(found, host, parent);
             return Ok(());
         }
         if self.source.settled.has_merged(&found.path, &Seen::from(&found.node)) {
@@ -88,6 +76,23 @@ impl<'a> Collector<'a> {
             }
             (_, HostSide::Here(_, node)) => self.other_kind(entry, node),
             (_, HostSide::Absent | HostSide::Closed(_)) => self.created(entry),
+        }
+    }
+
+    /// Notes what a whiteout says of the host's entry.
+    fn taken_away(&mut self, found: &Found<'_, 'a>, host: &HostSide<'a>, parent: &Parent) {
+        self.is_plain = false;
+        match host {
+            HostSide::Absent => {}
+            HostSide::Here(_, node) => {
+                self.removed(found.path.clone(), node, parent.conflict, parent.is_changed);
+                if let Some(refusal) = parent.refused {
+                    self.refuse_removal(&found.path, refusal);
+                }
+            }
+            HostSide::Closed(refusal) => {
+                self.push(Change { refused: Some(*refusal), ..bare(found, ChangeKind::Deleted) });
+            }
         }
     }
 
