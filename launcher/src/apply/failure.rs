@@ -119,7 +119,7 @@ fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
             Some("a part of the source's path became a symbolic link; run again")
         }
         (InitStep::Overlay { .. }, Errno::INVAL) => Some(
-            "it can't be a layer of an overlay, which hides names: a mount lies below it, or its file system can't; grant directories in it, or with `nodeny` what has none of endow's own directories in it",
+            "it can't be a layer of an overlay, which hides names: a mount lies below it, or its file system can't, or that of endow's state (ENDOW_STATE_DIR; `endow doctor` tells); grant directories in it, or with `nodeny` what has none of endow's own directories in it",
         ),
         _ => None,
     }

@@ -485,6 +485,9 @@ impl From<PrepareError> for CommandError {
         let this = Self::new(Kind::Setup, error.to_string()).because(&error);
         match error {
             PrepareError::Swapped(_) => this.hint("run again"),
+            PrepareError::Mask(_) => {
+                this.hint("ENDOW_STATE_DIR names a directory on ext4, xfs or btrfs, which can hold what hides names")
+            }
             PrepareError::State(error) if error.is_full() => {
                 this.hint("`endow runs` lists runs; `endow discard`, `endow runs rm` and `endow gc` make room")
             }
