@@ -471,11 +471,10 @@ impl From<WriteBackError> for CommandError {
         let is_full = is_full(&error);
         let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
         let this = this.hint("nothing is lost: the run is kept as it is");
-        let this = error.remedy().into_iter().fold(this, Self::hint);
         if is_full {
-            this.hint("`endow gc`, `endow discard` and `endow runs rm` make room")
-        } else {
-            this
+            let room = "`endow gc`, `endow discard` and `endow runs rm` make room";
+            return this.hint("make room, then do it again").hint(room);
         }
+        error.remedy().into_iter().fold(this, Self::hint)
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     if let Some(error) = &sync.error {
         let kept = if sync.lost.is_empty() { "kept and " } else { "" };
         output.problem(&format!("changes are {kept}not written back"), error);
-        if let Some(remedy) = error.remedy() {
+        if let Some(remedy) = error.remedy().filter(|_| sync.lost.is_empty()) {
             output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
         }
     }

@@ -64,7 +64,7 @@ impl WriteBackError {
     /// Returns what else can be done, where another try would end the same.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::Sync(SyncError::CantMove { .. }) => {
+            Self::Sync(SyncError::CantMove { .. }) | Self::HalfWay(_) => {
                 Some("`endow diff --patch RUN | git apply` takes the changes over all the same")
             }
             Self::Sync(SyncError::TooMany { .. }) => Some(
