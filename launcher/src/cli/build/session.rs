@@ -1,7 +1,6 @@
 //! One call of `endow build`.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -49,8 +48,7 @@ const DIFFERENT: &str = "times, the host's name, the number of processors or cha
 /// Builds what is asked for.
 pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
-    let workers =
-        Workers::new(&surroundings.dirs, args.jobs.map_or_else(processors, NonZeroUsize::get));
+    let workers = Workers::new(&surroundings.dirs, args.jobs);
     left_over::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
@@ -487,8 +485,4 @@ impl<'s> Session<'s> {
     fn told(&mut self, number: usize) -> &mut Told {
         self.all.get_mut(number).expect("a number of the graph")
     }
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -61,11 +62,13 @@ impl Drop for Workers<'_> {
 }
 
 impl<'d> Workers<'d> {
-    /// Has at most so many. Those that a machine is likely to need are started at once: what this process
+    /// Has at most so many, and else one for each processor. Those that a machine is likely to need are started at once: what this process
     /// will have in memory would make each of their own starts slower. Others follow when they are needed.
-    pub(super) fn new(dirs: &'d Dirs, most: usize) -> Self {
+    pub(super) fn new(dirs: &'d Dirs, most: Option<NonZeroUsize>) -> Self {
+        let most = most.or_else(|| std::thread::available_parallelism().ok());
+        let most = most.map_or(1, NonZeroUsize::get);
         let (idle, busy, failed) = (Vec::new(), Vec::new(), VecDeque::new());
-        let mut workers = Self { dirs, most: most.max(1), idle, busy, failed };
+        let mut workers = Self { dirs, most, idle, busy, failed };
         // One that can't be started now is missed, and told of, when it is needed.
         let started = (0..workers.most.min(EARLY)).map_while(|_| workers.start().ok());
         workers.idle = started.collect();
