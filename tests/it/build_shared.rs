@@ -161,3 +161,33 @@ fn what_can_not_be_shared_is_said() {
             .contains("can't use the shared cache")
     );
 }
+
+/// The results of a chain are known one after the other: each is looked up when that before it was fetched.
+#[test]
+fn chain_is_taken_from_the_shared_cache_as_a_whole() {
+    const STEPS: usize = 6;
+    let step = |number: usize| {
+        let next = number + 1;
+        let sees = match number.checked_sub(1) {
+            None => "inputs = [\"t0\"]".to_owned(),
+            Some(before) => format!("needs = [\"s{before}\"]"),
+        };
+        format!(
+            "[[action]]\nname = \"s{number}\"\ncommand = [\"sh\", \"-c\", \"cat t{number} >t{next}\"]\n\
+             outputs = [\"t{next}\"]\n{sees}\n"
+        )
+    };
+    let world = World::new();
+    let states = || {
+        let it = Builder::new(&world);
+        let root = format!("[build]\nroot = {{ cas = \"{}\" }}\n", it.tree);
+        it.project.policy(&(0..STEPS).fold(root, |policy, it| policy + &step(it)));
+        it.project.write("t0", "hello\n");
+        let states = it.project.states(&["--remote", &it.url]);
+        assert_eq!(it.project.read(&format!("t{STEPS}")), "hello\n");
+        states
+    };
+    let all = |state: &str| (0..STEPS).map(|it| format!("s{it} {state}")).collect::<Vec<_>>();
+    assert_eq!(states(), all("executed"), "control");
+    assert_eq!(states(), all("cached"));
+}

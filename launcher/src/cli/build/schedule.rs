@@ -59,6 +59,16 @@ impl<'g> Schedule<'g> {
         Some(action)
     }
 
+    /// Begins an action that was ready; returns whether it still waits.
+    pub(super) fn begin(&mut self, action: usize) -> bool {
+        let at = self.waiting.iter().position(|it| *it == action);
+        let begun = at.and_then(|at| self.waiting.remove(at));
+        if begun.is_some() {
+            set(&mut self.states, action, State::Begun);
+        }
+        begun.is_some()
+    }
+
     /// Takes an action back that was next, and was not executed: it is the next again.
     pub(super) fn put_back(&mut self, action: usize) {
         set(&mut self.states, action, State::Waiting);
@@ -156,6 +166,17 @@ mod tests {
         schedule.ended(1, true);
         assert_eq!(all_next(&mut schedule), [3]);
         assert_eq!(schedule.counts(), (3, 5));
+    }
+
+    #[test]
+    fn action_begins_out_of_its_turn_and_once() {
+        let graph = graph(&DIAMOND);
+        let mut schedule = Schedule::new(&graph, 5, false);
+        assert!(schedule.begin(4) && !schedule.begin(4));
+        assert_eq!(schedule.next(), Some(0));
+        schedule.ended(4, false);
+        assert!(!schedule.begin(1), "the build is over");
+        assert_eq!(schedule.state(1), State::Skipped);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One call of `endow build`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -84,6 +84,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         sources: &sources,
         place,
         ahead: BTreeMap::new(),
+        found: VecDeque::new(),
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
@@ -120,6 +121,8 @@ struct Session<'s> {
     place: Placer<'s>,
     /// Actions that were looked up before it was their turn.
     ahead: BTreeMap<usize, Ready>,
+    /// Those of them whose results are known, and were not taken yet.
+    found: VecDeque<usize>,
     all: Vec<Told>,
 }
 
@@ -155,7 +158,6 @@ impl<'s> Session<'s> {
         let line = CountLine::begin(self.output, "building");
         let mut next = None;
         loop {
-            self.look_ahead(&schedule);
             next = self.give(next, &mut schedule, &mut workers)?;
             let (over, all) = schedule.counts();
             line.show(over, all);
@@ -210,13 +212,27 @@ impl<'s> Session<'s> {
 
     /// Returns what is to be executed next; results that are known are taken from the cache.
     fn next(&mut self, schedule: &mut Schedule<'_>) -> Result<Option<Order>, CommandError> {
-        while let Some(action) = schedule.next() {
+        while let Some(action) = self.next_action(schedule) {
             if let Some(order) = self.begin(action)? {
                 return Ok(Some(order));
             }
             schedule.ended(action, self.is_done(action));
         }
         Ok(None)
+    }
+
+    /// Begins an action. Those come first whose results were found ahead: what needs them is looked up together
+    /// then, and nothing is executed that somebody shares.
+    fn next_action(&mut self, schedule: &mut Schedule<'_>) -> Option<usize> {
+        if self.found.is_empty() {
+            self.look_ahead(schedule);
+        }
+        while let Some(action) = self.found.pop_front() {
+            if schedule.begin(action) {
+                return Some(action);
+            }
+        }
+        schedule.next()
     }
 
     /// Takes the result of an action from the cache, or returns what is to be executed.
@@ -301,6 +317,8 @@ impl<'s> Session<'s> {
         for (known, found) in places.into_iter().zip(self.results.find_shared(&asked)) {
             *known = found;
         }
+        let found = new.iter().filter(|(_, ready)| ready.known.is_some());
+        self.found.extend(found.map(|(number, _)| *number));
         self.ahead.extend(new);
     }
 
