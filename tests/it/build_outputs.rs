@@ -186,3 +186,16 @@ fn said_size(directory: &str) -> u64 {
     let told = said(Command::new("du").args(["-sm", directory]));
     told.stdout.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a number")
 }
+
+/// What was built before counts however long ago: the note of it is written anew from time to time.
+#[test]
+fn output_is_known_whatever_was_built_there_before() {
+    let project = Project::new("");
+    for content in ["1", "2", "3", "4", "5", "2", "6", "2", "2", "6"] {
+        project.write("in", content);
+        let said =
+            project.build(&["--input", "in", "--output", "o", "--", "sh", "-c", "cat in >o"]);
+        assert_eq!(said.code, 0, "{content}: {said:?}");
+        assert_eq!(project.read("o"), content);
+    }
+}

@@ -8,7 +8,7 @@
 //!
 //! A build holds the lock of its file: two of one directory would take each other's outputs away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,12 +25,14 @@ use crate::cli::error::{CommandError, Kind};
 const LOOK: Duration = Duration::from_millis(50);
 /// A log is written anew when fewer than one of so many lines still count.
 const WORTH: usize = 4;
+/// So many of a path count.
+const LAST: usize = 2;
 
 /// What builds put into one directory.
 pub(super) struct OutputLog {
     file: File,
-    /// All that was put at a path: the last, and those before it in the log.
-    put: BTreeMap<String, BTreeSet<String>>,
+    /// All that was put at a path, in the order of the log.
+    put: BTreeMap<String, Vec<String>>,
 }
 
 impl OutputLog {
@@ -55,16 +57,17 @@ impl OutputLog {
 
     /// Returns whether a build put this at a path.
     pub(super) fn has(&self, path: &str, named: &str) -> bool {
-        self.put.get(path).is_some_and(|all| all.contains(named))
+        self.put.get(path).is_some_and(|all| all.iter().any(|it| it == named))
     }
 
-    /// Notes what is about to be put at a path.
+    /// Notes what is about to be put at a path. Then it is the last of its path: the others are forgotten some day.
     pub(super) fn note(&mut self, path: &str, named: &str) -> Result<(), CommandError> {
-        if self.has(path, named) {
+        let last = self.put.get(path).and_then(|all| all.last());
+        if last.is_some_and(|last| last == named) {
             return Ok(());
         }
         self.file.write_all(line(path, named).as_bytes()).map_err(failed)?;
-        self.put.entry(path.to_owned()).or_default().insert(named.to_owned());
+        self.put.entry(path.to_owned()).or_default().push(named.to_owned());
         Ok(())
     }
 
@@ -87,23 +90,24 @@ impl OutputLog {
         let mut text = String::new();
         self.file.rewind()?;
         self.file.read_to_string(&mut text)?;
-        let mut last = BTreeMap::new();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let lines = whole.lines().filter_map(parse);
-        for (path, named) in lines {
-            self.put.entry(path.clone()).or_default().insert(named.clone());
-            last.insert(path, named);
+        for (path, named) in whole.lines().filter_map(parse) {
+            self.put.entry(path).or_default().push(named);
         }
         let is_cut = !text.is_empty() && !text.ends_with('\n');
-        if is_cut || whole.lines().count() > last.len() * WORTH {
-            self.write_anew(&last)?;
+        if is_cut || whole.lines().count() > self.put.len() * WORTH {
+            self.write_anew()?;
         }
         Ok(())
     }
 
-    /// Only the last can stand at a path, unless a build was killed between the note and the rename.
-    fn write_anew(&mut self, last: &BTreeMap<String, String>) -> io::Result<()> {
-        let text: String = last.iter().map(|(path, named)| line(path, named)).collect();
+    /// The last stands at a path, or the one before it where a build ended between the note and the rename.
+    fn write_anew(&mut self) -> io::Result<()> {
+        let last = |(path, all): (&String, &Vec<String>)| {
+            let from = all.len().saturating_sub(LAST);
+            all.iter().skip(from).map(|named| line(path, named)).collect::<String>()
+        };
+        let text: String = self.put.iter().map(last).collect();
         self.file.set_len(0)?;
         self.file.write_all(text.as_bytes())
     }
@@ -145,6 +149,22 @@ mod tests {
         log.note("c", "three").expect("noted");
         drop(log);
         assert!(open().has("c", "three"));
+    }
+
+    #[test]
+    fn log_knows_what_stands_however_often_it_was_written_anew() {
+        let place = tempfile::tempdir().expect("a directory");
+        let memory: OwnedFd = File::open(place.path()).expect("opened").into();
+        let open = || OutputLog::open(place.path(), &memory, &mut || {}).expect("a log");
+        let mut before: Vec<String> = Vec::new();
+        for number in (1..=60).map(|it| it * it % 7) {
+            let name = number.to_string();
+            let mut log = open();
+            assert!(before.iter().all(|it| log.has("a", it)), "{before:?} before {name}");
+            log.note("a", &name).expect("noted");
+            log.note("b", "always").expect("noted");
+            before = [before.pop(), Some(name)].into_iter().flatten().collect();
+        }
     }
 
     #[test]
