@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use crate::build::{Project, files};
 use crate::harness::{Said, mark, marked, said, soon};
@@ -198,4 +199,33 @@ fn output_is_known_whatever_was_built_there_before() {
         assert_eq!(said.code, 0, "{content}: {said:?}");
         assert_eq!(project.read("o"), content);
     }
+}
+
+/// Programs like make tell by the times what changed.
+#[test]
+fn what_is_new_in_a_directory_has_a_new_time() {
+    let project = Project::new("");
+    let build = |content: &str| {
+        let script = format!(
+            "mkdir -p out/sub; echo {content} >out/changed; echo {content} >out/sub/changed; \
+             echo same >out/same; echo same >out/sub/same; ln -s {content} out/link"
+        );
+        built(&project, "out/", &script).ok();
+    };
+    let time = |path: &str| {
+        let found = fs::symlink_metadata(project.path(path)).expect("there");
+        found.modified().expect("a time")
+    };
+    let begun = SystemTime::now() - Duration::from_secs(2);
+    build("first");
+    let paths = ["changed", "sub/changed", "link", "same", "sub/same", "sub", ""];
+    let paths = paths.map(|path| format!("out/{path}"));
+    let before = paths.each_ref().map(|path| time(path));
+    assert!(before.iter().all(|time| *time > begun), "{before:?}");
+    project.write("target", "");
+    build("second");
+    let is_new: Vec<bool> = paths.iter().zip(before).map(|(path, old)| time(path) > old).collect();
+    assert_eq!(is_new, [true, true, true, false, false, true, true]);
+    let make = project.world.bare("test out/changed -nt target && echo newer");
+    assert_eq!(make.ok(), "newer\n");
 }

@@ -192,6 +192,11 @@ impl Folder {
         all
     }
 
+    /// Returns the files and links in the directory itself, by their names.
+    pub fn own_leaves(&self) -> impl Iterator<Item = (&str, &Leaf)> {
+        self.leaves.iter().map(|(name, leaf)| (name.as_str(), leaf))
+    }
+
     /// Returns whether a file or link stands in it.
     pub fn has_leaf(&self, name: &str) -> bool {
         self.leaves.contains_key(name)

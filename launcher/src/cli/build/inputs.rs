@@ -125,6 +125,11 @@ impl<'w> Sources<'w> {
         leaves.into_iter().map(|(below, leaf)| (format!("{path}/{below}"), leaf)).collect()
     }
 
+    /// Returns the directory that stood at a path.
+    pub(super) fn folder(&self, path: &str) -> Option<&Folder> {
+        self.found.tree.folder(path)
+    }
+
     /// Returns the tree that an action sees: its own inputs, and what those left that it needs.
     pub(super) fn tree(
         &self,

@@ -23,6 +23,7 @@ mod schedule;
 mod session;
 mod settings;
 mod standing;
+mod times;
 mod told;
 mod verify;
 mod workers;

@@ -21,6 +21,7 @@ use endow_vfs::tree::remove_tree;
 use super::inputs::Sources;
 use super::output_log::OutputLog;
 use super::standing::{Look, Stamps};
+use super::times;
 use crate::cli::commands::cas::{failed, of_store};
 use crate::cli::error::{CommandError, Kind};
 use crate::trees;
@@ -161,7 +162,7 @@ impl<'s> Placer<'s> {
         // What a build left that was killed.
         remove_tree(&OsFs, dir.as_fd(), &temporary)
             .map_err(|left| failed("can't put an output in place", &left))?;
-        let made = self.make(&left.node, to);
+        let made = self.make(left, to);
         let put = made
             .and_then(|()| replace(dir.as_fd(), &temporary, OsStr::new(name)).map_err(unplaced));
         if put.is_err() {
@@ -171,7 +172,7 @@ impl<'s> Placer<'s> {
         put
     }
 
-    fn make(&self, node: &LeftNode, to: At<'_>) -> Result<(), CommandError> {
+    fn make(&self, Left { path, node }: &Left, to: At<'_>) -> Result<(), CommandError> {
         match node {
             LeftNode::File { digest, executable } => self.file(digest, *executable, to),
             LeftNode::Symlink { target } => {
@@ -181,9 +182,23 @@ impl<'s> Placer<'s> {
                 OsFs.make_dir(to.dir, to.name, 0o755).map_err(unplaced)?;
                 let made = OsFs.open_dir(to.dir, to.name).map_err(unplaced)?;
                 trees::copy(self.store.path(), root, made.as_fd(), &|_| {})
-                    .map_err(|error| failed("can't make an output", &error))
+                    .map_err(|error| failed("can't make an output", &error))?;
+                self.set_times(root, made.as_fd(), path)
             }
         }
+    }
+
+    fn set_times(
+        &self,
+        tree: &Digest,
+        made: BorrowedFd<'_>,
+        path: &str,
+    ) -> Result<(), CommandError> {
+        let tree = Folder::of_store(self.store, tree, Bounds::default());
+        let tree = tree.map_err(|error| failed("can't read an output", &error))?;
+        let standing = self.sources.folder(path).filter(|_| !self.put.contains_key(path));
+        let before = times::Before { root: self.sources.root().as_fd(), path, tree: standing };
+        times::set(made, &tree, &before).map_err(unplaced)
     }
 
     /// What is written is hashed: an object that is damaged becomes no output, and is removed, so that
