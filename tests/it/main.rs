@@ -4,6 +4,7 @@ mod attacks;
 mod awaited;
 mod build;
 mod build_check;
+mod build_faults;
 mod build_interrupted;
 mod build_networks;
 mod build_outputs;

@@ -149,7 +149,8 @@ impl<'a> Supervised<'a> {
     }
 
     /// Returns what is left, when nothing changes it any more.
-    pub(crate) fn into_parts(self) -> Left {
+    pub(crate) fn into_parts(mut self) -> Left {
+        self.capture.iter_mut().for_each(Capture::finish);
         self.guarding.iter().for_each(Guarding::stop);
         // On some hosts nobody can listen.
         let is_seen = self.sandbox.descriptors.listener.is_some();

@@ -28,7 +28,7 @@ use crate::cli::surroundings::{Dirs, Surroundings};
 use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
 use crate::plan::why::Subject;
-use crate::supervise::{Asked, Ended, Notice, Observed, Outcome};
+use crate::supervise::{Asked, Capture, Ended, Notice, Observed, Outcome};
 use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
@@ -120,22 +120,25 @@ impl Next {
     }
 }
 
-/// Files for what the command writes, each open twice: for this process and for the command.
+/// Where goes what the command writes: pipes for the command, and files that this process has.
 pub(crate) struct Streams {
     /// `None` where nothing of it is kept.
     own: Option<[OwnedFd; 2]>,
     given: [OwnedFd; 2],
+    /// What takes it from the pipes to the files; files of somebody else's the command has itself.
+    capture: Option<Capture>,
 }
 
 impl Streams {
     fn new(store: &Store<'_>) -> Result<Self, Errno> {
-        let ((out, out_given), (err, err_given)) = (stream(store)?, stream(store)?);
-        Ok(Self { own: Some([out, err]), given: [out_given, err_given] })
+        let ((out, to_out), (err, to_err)) = (stream(store)?, stream(store)?);
+        let (capture, given) = Capture::to_files([to_out, to_err])?;
+        Ok(Self { own: Some([out, err]), given, capture: Some(capture) })
     }
 
     /// Files of somebody else's, to be kept as well when they are asked for.
     pub(crate) fn of_others(given: [OwnedFd; 2], own: Option<[OwnedFd; 2]>) -> Self {
-        Self { own, given }
+        Self { own, given, capture: None }
     }
 }
 
@@ -231,10 +234,11 @@ impl<'d> Performer<'d> {
             (None, Some(Next { begun, streams })) => (Some(begun), streams),
             (None, None) => (None, Streams::new(store).map_err(no_stream)?),
         };
-        prepared.capture(streams.given);
+        let Streams { own, given, capture } = streams;
+        prepared.capture(given);
         let root = self.setting.place.clone();
         let part_of = order.project.as_deref().map(|project| (root.as_path(), Path::new(project)));
-        let given = Given { begun, part_of, ..Given::default() };
+        let given = Given { begun, capture, part_of, ..Given::default() };
         let mut next = None;
         let mut notify = |notice| {
             if goes_on && matches!(notice, Notice::Started) {
@@ -247,6 +251,9 @@ impl<'d> Performer<'d> {
             server.close(ran.namespaces);
         }
         let end = end(&planned, &ran.ended)?;
+        if let Some(errno) = ran.captured.as_ref().and_then(Capture::failed) {
+            return Err(no_stream(errno));
+        }
         if self.ahead.as_ref().is_none_or(|ahead| !ahead.is_of(plan)) {
             self.ahead = Repeated::of(plan);
         }
@@ -263,8 +270,7 @@ impl<'d> Performer<'d> {
         self.place = Some(Place { before, capturer });
         self.last = Some((wish, planned));
         let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let kept = streams.own.as_ref().map(<[OwnedFd; 2]>::each_ref);
-        let (stdout, stderr) = match kept {
+        let (stdout, stderr) = match &own {
             Some([out, err]) => (put(&publishing, out)?, put(&publishing, err)?),
             None => <(String, String)>::default(),
         };
@@ -455,7 +461,7 @@ pub(crate) fn stream(store: &Store<'_>) -> Result<(OwnedFd, OwnedFd), Errno> {
 }
 
 fn no_stream(errno: Errno) -> CommandError {
-    let error = CommandError::new(Kind::Setup, "can't make a file for what the command writes");
+    let error = CommandError::new(Kind::Setup, "can't keep what the command writes");
     error.cause(std::io::Error::from(errno))
 }
 

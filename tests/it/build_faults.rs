@@ -1,0 +1,29 @@
+//! What `endow build` says of inputs that can't be read, and of what an action misses.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::build::Project;
+
+/// Streams can be opened again by their names, in any order with what is written to them.
+#[test]
+fn action_opens_its_streams_again() {
+    let project = Project::new("");
+    let script = "echo 1; echo 2 >/dev/stdout; echo 3 >>/dev/stdout; echo a >&2; echo b | tee /dev/stderr; echo c >/dev/stderr; echo 4
+        readlink /proc/self/fd/1 | grep -c /; ls /dev/fd >/dev/null && echo 5";
+    for _ in 0..2 {
+        let built = project.build(&["--", "sh", "-c", script]);
+        assert_eq!(built.ok(), "1\n2\n3\nb\n4\n0\n5\n");
+        assert!(built.stderr.contains("a\nb\nc\n"), "{built:?}");
+    }
+}
+
+/// None of it is lost on its way.
+#[test]
+fn long_output_of_an_action_is_whole() {
+    let project = Project::new("");
+    let script = "i=0; while [ $i -lt 40 ]; do head -c 100000 /dev/zero | tr '\\0' x; echo; i=$((i+1)); done";
+    let built = project.build(&["--", "sh", "-c", script]);
+    assert_eq!(built.ok().len(), 40 * 100_001);
+    assert!(built.stdout.lines().all(|line| line.len() == 100_000));
+}
