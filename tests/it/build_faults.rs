@@ -1,9 +1,39 @@
 //! What `endow build` says of inputs that can't be read, and of what an action misses.
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::build::Project;
+
+/// What stands at the place of its own output is no input that it misses.
+#[test]
+fn failed_action_is_not_told_to_need_itself() {
+    let project = Project::new(
+        r#"
+[[action]]
+name = "lib"
+command = ["sh", "-c", "mkdir lib; touch lib/a lib/b"]
+outputs = ["lib/"]
+
+[[action]]
+name = "prog"
+command = ["sh", "-c", "cat in >prog"]
+inputs = ["in"]
+outputs = ["prog"]
+"#,
+    );
+    project.write("in", "text\n");
+    project.build(&[]).ok();
+    let policy = fs::read_to_string(project.path("endow.toml")).expect("the policy");
+    let script = "cat prog lib/a lib/b; exit 3";
+    fs::write(project.path("endow.toml"), policy.replace("cat in >prog", script)).expect("changed");
+    let built = project.build(&["prog"]);
+    assert_eq!(built.code, 1, "{built:?}");
+    assert!(!built.stderr.contains("prog needs what prog makes"), "{built:?}");
+    let hint = "prog needs what lib makes: add it to its `needs`";
+    assert_eq!(built.stderr.matches(hint).count(), 1, "{built:?}");
+}
 
 /// Streams can be opened again by their names, in any order with what is written to them.
 #[test]

@@ -9,6 +9,7 @@ mod check;
 mod collect;
 mod environment;
 mod inputs;
+mod missed;
 mod order;
 mod outcome;
 mod output_log;

@@ -14,6 +14,7 @@ use super::actions::{self, Wanted};
 use super::check;
 use super::environment::environment;
 use super::inputs::{self, Shown, Sources};
+use super::missed;
 use super::order::{Answer, Done, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
@@ -394,8 +395,8 @@ impl<'s> Session<'s> {
             return self.again(number, |order| order.project = Some(project));
         }
         let action = self.action(number);
-        let needs = done.absent.iter().map(|path| self.needs(action, path));
-        let hints = needs.chain(failure.hints).collect();
+        let mut hints = missed::hints(self.wanted, action, &done.absent);
+        hints.extend(failure.hints);
         self.fail(number, Failure { hints, ..failure });
         Ok(None)
     }
@@ -433,18 +434,6 @@ impl<'s> Session<'s> {
             self.told(number).unread = unread;
         }
         Ok(None)
-    }
-
-    /// Says what of the project's directory an action misses.
-    fn needs(&self, action: &Action, path: &str) -> String {
-        let below = if self.wanted.directory.join(path).is_dir() { "/**" } else { "" };
-        let makes = |it: &&Action| it.outputs.iter().any(|it| it.value.path.as_str() == path);
-        match self.wanted.actions.iter().find(makes) {
-            Some(maker) => {
-                format!("{} needs what {} makes: add it to its `needs`", action.name, maker.name)
-            }
-            None => format!("{} needs `{path}{below}`: add it to its inputs", action.name),
-        }
     }
 
     /// The tree that an action sees, once all is there that it needs.
