@@ -3,8 +3,62 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
 
 use crate::build::Project;
+
+/// Two actions, of which one asks for what can't be an input.
+const TWO: &str = r#"
+[[action]]
+name = "odd"
+command = ["true"]
+inputs = ["odd/**"]
+
+[[action]]
+name = "fine"
+command = ["cat", "fine"]
+inputs = ["fine", "*.c"]
+"#;
+
+/// The control is the other action, which sees nothing of it.
+#[test]
+fn input_that_can_not_be_read_fails_its_action_alone() {
+    let project = Project::new(TWO);
+    for path in ["odd/file", "fine", "a.c"] {
+        project.write(path, "text\n");
+    }
+    let build = |why: &str| {
+        let built = project.build(&["-k"]);
+        assert_eq!(built.code, 1, "{why}: {built:?}");
+        assert_eq!(built.stdout, "text\n", "{why}: {built:?}");
+        assert!(built.stderr.contains("odd: can't read the inputs"), "{built:?}");
+        assert!(built.stderr.contains(why), "{why}: {built:?}");
+        assert!(built.stderr.contains("/endow.toml:6"), "{built:?}");
+    };
+    assert_eq!(project.build(&["-k"]).code, 0, "control");
+    let odd = project.path("odd/odd");
+    let socket = UnixListener::bind(&odd).expect("a socket");
+    build("neither a file nor a link: odd/odd");
+    drop(socket);
+    fs::remove_file(&odd).expect("removed");
+    project.world.bare("mkfifo odd/odd").ok();
+    build("neither a file nor a link: odd/odd");
+    fs::remove_file(&odd).expect("removed");
+    let name = project.path("odd").join(std::ffi::OsStr::from_bytes(b"odd\xe9"));
+    fs::write(&name, "").expect("written");
+    build("not UTF-8: odd/odd");
+    fs::remove_file(&name).expect("removed");
+    let set = |path: &str, mode| {
+        fs::set_permissions(project.path(path), fs::Permissions::from_mode(mode)).expect("set");
+    };
+    set("odd/file", 0);
+    build("can't read odd/file");
+    set("odd/file", 0o644);
+    set("odd", 0);
+    build("can't list odd");
+    set("odd", 0o755);
+    assert_eq!(project.build(&["-k"]).code, 0, "control");
+}
 
 /// What stands at the place of its own output is no input that it misses.
 #[test]

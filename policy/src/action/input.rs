@@ -101,8 +101,18 @@ impl InputPattern {
 
     /// Returns whether files of a directory, or below it, may be seen; that of the project is `""`.
     pub fn enters(&self, directory: &str) -> bool {
+        if !self.reaches_below(directory) {
+            return false;
+        }
         let Some(fixed) = self.fixed.as_ref().map(TreePath::as_str) else { return true };
         directory.is_empty() || is_within(directory, fixed) || is_below(fixed, directory)
+    }
+
+    /// What has no `**` matches no more names than it has itself.
+    fn reaches_below(&self, directory: &str) -> bool {
+        let slashes = |text: &str| text.matches('/').count();
+        let is_deep = self.is_path() || directory.is_empty() || self.text.contains("**");
+        is_deep || slashes(&self.text) > slashes(directory)
     }
 
     /// Returns whether all files of a directory, and below it, are seen.
@@ -172,6 +182,16 @@ mod tests {
         check("*.{c,h}", None, &["a.c", "b.h"], &["a/b.c", "a.s"]);
         check("a/b[0-9]/x?", Some("a"), &["a/b1/xy"], &["a/bc/xy", "a/b1/x/"]);
         check(r"a/\*", Some("a"), &["a/*"], &["a/b"]);
+    }
+
+    #[test]
+    fn directory_is_entered_where_something_in_it_can_match() {
+        let enters = |text: &str, directory: &str| {
+            InputPattern::parse(text).expect("a pattern").enters(directory)
+        };
+        assert!(enters("*.c", "") && !enters("*.c", "src"));
+        assert!(enters("src/*", "src") && !enters("src/*", "src/b"));
+        assert!(enters("{a/b,c}", "a") && enters("**/*.h", "a/b") && enters("a", "a/b"));
     }
 
     /// What is known of a directory is what is known of each path in it.

@@ -1,6 +1,6 @@
 //! Why the files of a directory can't be inputs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cas::StoreError;
 use crate::fs::Errno;
@@ -9,7 +9,16 @@ use crate::fs::Errno;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// A file or directory can't be read.
+    /// The names in a directory can't be read.
+    #[error("can't list {}", path.display())]
+    List {
+        /// Its path below the directory; `.` for that itself.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        errno: Errno,
+    },
+    /// A file can't be read.
     #[error("can't read {}", path.display())]
     Read {
         /// Its path below the directory.
@@ -55,4 +64,19 @@ pub enum InputError {
         #[source]
         error: StoreError,
     },
+}
+
+impl InputError {
+    /// Returns the path that it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::List { path, .. }
+            | Self::Read { path, .. }
+            | Self::Kind { path }
+            | Self::Text { path }
+            | Self::TooLarge { path, .. }
+            | Self::Changed { path }
+            | Self::Store { path, .. } => path,
+        }
+    }
 }

@@ -7,7 +7,7 @@ use super::growing::Growing;
 use super::remembered::{Record, Records, Remembered};
 use super::stamp::Stamp;
 use super::walk::Part;
-use super::{Found, Leaf};
+use super::{Found, InputError, Leaf};
 use crate::cas::Digest;
 
 /// What is remembered is written again when more than one record of so many is of no use any more.
@@ -34,7 +34,10 @@ pub(super) struct Chunk {
 }
 
 /// Puts the parts together, and remembers what was hashed.
-pub(super) fn gather(parts: Vec<Part>, remembered: &Remembered<'_>) -> Found {
+pub(super) fn gather(mut parts: Vec<Part>, remembered: &Remembered<'_>) -> Found {
+    let faults = parts.iter_mut().flat_map(|part| std::mem::take(&mut part.faults));
+    let mut faults: Vec<InputError> = faults.collect();
+    faults.sort_by(|one, other| one.path().cmp(other.path()));
     let hashed = parts.iter().map(|part| part.hashed).sum();
     let mut chunks: Vec<Chunk> = parts.into_iter().flat_map(|part| part.chunks).collect();
     let first = |chunk: &Chunk| chunk.files.first().map(|file| file.name.clone());
@@ -45,7 +48,7 @@ pub(super) fn gather(parts: Vec<Part>, remembered: &Remembered<'_>) -> Found {
     if hashed > 0 || remembered.count() > records + records / WORTH {
         remember(&directories, &tree, remembered);
     }
-    Found { tree, hashed }
+    Found { tree, hashed, faults }
 }
 
 fn tree(directories: &[&[Chunk]], remembered: &Remembered<'_>) -> Arc<Folder> {

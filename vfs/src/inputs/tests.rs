@@ -267,13 +267,18 @@ fn what_no_tree_can_hold_is_told_when_it_counts() {
     place.write("a", "");
     let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
     fs::write(place.root().join(odd), "").expect("written");
-    let error = place.walk_some(&|_| true).expect_err("not UTF-8");
+    let found = place.walk();
+    assert_eq!(found.tree.count(), 1, "the others are found");
+    let error = found.whole().expect_err("not UTF-8");
     assert!(matches!(error, InputError::Text { .. }), "{error}");
-    place.walk_some(&|path| path == "a").expect("it does not count");
+    let some = place.walk_some(&|path| path == "a").and_then(Found::whole);
+    some.expect("it does not count");
     fs::remove_file(place.root().join(odd)).expect("removed");
     let _socket = std::os::unix::net::UnixListener::bind(place.root().join("s")).expect("bound");
-    let error = place.walk_some(&|_| true).expect_err("a socket");
-    assert!(matches!(error, InputError::Kind { .. }), "{error}");
+    let found = place.walk();
+    assert!(
+        matches!(found.faults.as_slice(), [InputError::Kind { path }] if path == Path::new("s"))
+    );
 }
 
 fn leaf(text: &str) -> Leaf {

@@ -29,12 +29,24 @@ pub struct Found {
     pub tree: Arc<Folder>,
     /// How many files were read.
     pub hashed: u64,
+    /// What counts and can't be read, or can't be in a tree of contents, in the order of the paths.
+    pub faults: Vec<InputError>,
+}
+
+impl Found {
+    /// Returns the tree, when it is all that counts.
+    ///
+    /// # Errors
+    /// The first that can't be in it.
+    pub fn whole(self) -> Result<Arc<Folder>, InputError> {
+        self.faults.into_iter().next().map_or(Ok(self.tree), Err)
+    }
 }
 
 /// Walks a directory and hashes the files that count. It follows no link and enters no other mount.
 ///
 /// # Errors
-/// What can't be read, or can't be in a tree of contents; a directory that passes the bounds.
+/// The directory itself can't be read, or passes the bounds.
 pub fn walk(inputs: &Inputs<'_>) -> Result<Found, InputError> {
     let root = inputs.fs.status_of(inputs.root);
     let root: FileId = root.map_err(|errno| unreadable(Path::new("."), errno))?.id;
@@ -55,6 +67,7 @@ pub fn walk(inputs: &Inputs<'_>) -> Result<Found, InputError> {
 pub(super) struct Part {
     pub(super) chunks: Vec<Chunk>,
     pub(super) hashed: u64,
+    pub(super) faults: Vec<InputError>,
 }
 
 struct Walk<'a> {
@@ -92,15 +105,20 @@ impl<'a> Walk<'a> {
         let (mut part, mut buffer) = (Part::default(), vec![0; CHUNK]);
         while let Some(mut jobs) = pool.take() {
             while let Some(job) = jobs.pop().filter(|_| !self.has_failed()) {
-                let done = match job {
-                    Job::Directory(path) => self.visit(path, &mut part, &mut jobs),
-                    Job::Files(dir, names) => self.files(&dir, names, &mut part, &mut buffer),
-                };
-                done.unwrap_or_else(|error| self.fail(error));
+                self.job(job, (&mut part, &mut jobs), &mut buffer);
                 pool.share(&mut jobs);
             }
         }
         part
+    }
+
+    fn job(&self, job: Job<'a>, (part, jobs): (&mut Part, &mut Vec<Job<'a>>), buffer: &mut [u8]) {
+        match job {
+            Job::Directory(path) => {
+                self.visit(path, part, jobs).unwrap_or_else(|error| self.fail(error));
+            }
+            Job::Files(dir, names) => self.files(&dir, names, part, buffer),
+        }
     }
 
     fn visit(
@@ -109,14 +127,19 @@ impl<'a> Walk<'a> {
         part: &mut Part,
         jobs: &mut Vec<Job<'a>>,
     ) -> Result<(), InputError> {
-        let open = match self.open(&path) {
+        let (open, entries) = match self.list(&path) {
+            Ok(listed) => listed,
             // What vanishes is not there, and another mount is another tree.
             Err(Errno::NOENT | Errno::XDEV) => return Ok(()),
-            opened => opened.map_err(|errno| unreadable(shown(&path), errno))?,
+            Err(errno) => {
+                let fault = InputError::List { path: shown(&path).to_owned(), errno };
+                if path.is_empty() {
+                    return Err(fault);
+                }
+                part.faults.push(fault);
+                return Ok(());
+            }
         };
-        let limit = self.inputs.bounds.entries.saturating_add(1);
-        let entries = self.inputs.fs.list(open.as_fd(), limit);
-        let entries = entries.map_err(|errno| unreadable(shown(&path), errno))?;
         self.count(&path, entries.len())?;
         let (mut files, mut links) = (Vec::new(), Vec::new());
         let mut below = join(&path, "");
@@ -124,21 +147,27 @@ impl<'a> Walk<'a> {
         for Entry { name, kind } in entries {
             below.truncate(above);
             below.push_str(&name.to_string_lossy());
-            let unread = |errno| unreadable(shown(&below), errno);
-            let kind = self.kind(open.as_fd(), &name, kind).map_err(unread)?;
+            let kind = match self.kind(open.as_fd(), &name, kind) {
+                Ok(kind) => kind,
+                Err(errno) => {
+                    part.faults.push(unreadable(shown(&below), errno));
+                    continue;
+                }
+            };
             if kind == Some(Kind::Directory) && name.to_str().is_some() {
                 let is_entered = (self.inputs.enters)(&below);
                 jobs.extend(is_entered.then(|| Job::Directory(below.clone())));
                 continue;
             }
             let (Some(kind), true) = (kind, (self.inputs.takes)(&below)) else { continue };
-            let Ok(name) = name.into_string() else {
-                return Err(InputError::Text { path: below.into() });
-            };
-            match kind {
-                Kind::File => files.push(name),
-                Kind::Symlink => links.extend(self.symlink(open.as_fd(), name, &below)?),
-                _ => return Err(InputError::Kind { path: below.into() }),
+            match (kind, name.into_string()) {
+                (Kind::File, Ok(name)) => files.push(name),
+                (Kind::Symlink, Ok(name)) => match self.symlink(open.as_fd(), name, &below) {
+                    Ok(link) => links.extend(link),
+                    Err(fault) => part.faults.push(fault),
+                },
+                (_, Err(_)) => part.faults.push(InputError::Text { path: below.clone().into() }),
+                _ => part.faults.push(InputError::Kind { path: below.clone().into() }),
             }
         }
         if !links.is_empty() {
@@ -162,37 +191,42 @@ impl<'a> Walk<'a> {
         names: Vec<(String, Option<usize>)>,
         part: &mut Part,
         buffer: &mut [u8],
-    ) -> Result<(), InputError> {
+    ) {
         let mut files = Vec::with_capacity(names.len());
         let mut known = 0;
         for (name, at) in names {
-            let unread = |errno| unreadable(shown(&join(&dir.path, &name)), errno);
-            let status = match self.inputs.fs.status(dir.open.as_fd(), name.as_ref()) {
-                Err(Errno::NOENT) => continue,
-                status => status.map_err(unread)?,
-            };
-            let stamp = Stamp::of(&status);
             let place = dir.known.zip(at);
-            let (stamp, digest) =
-                if let Some(digest) = place.and_then(|(it, at)| it.file(at, &stamp)) {
-                    known += 1;
-                    (stamp, digest)
-                } else {
-                    part.hashed += 1;
-                    match self.hash(dir.open.as_fd(), name.as_ref(), buffer) {
-                        Err(Errno::NOENT) => continue,
-                        hashed => hashed.map_err(unread)?,
-                    }
-                };
-            let is_settled = stamp.is_settled(self.now);
-            files.push(FileFound { name, stamp, digest, is_settled });
+            match self.file((dir.open.as_fd(), &name), place, buffer) {
+                Ok((stamp, digest, is_known)) => {
+                    known += usize::from(is_known);
+                    part.hashed += u64::from(!is_known);
+                    let is_settled = stamp.is_settled(self.now);
+                    files.push(FileFound { name, stamp, digest, is_settled });
+                }
+                Err(Errno::NOENT) => {}
+                Err(errno) => part.faults.push(unreadable(shown(&join(&dir.path, &name)), errno)),
+            }
         }
         let is_known = known == files.len();
         // Where all have vanished nothing is that counts.
         if !files.is_empty() {
             part.chunks.push(Chunk { path: dir.path.clone(), files, is_known, links: Vec::new() });
         }
-        Ok(())
+    }
+
+    /// Looks at a file, and reads it unless it is known; says whether it was.
+    fn file(
+        &self,
+        (dir, name): (BorrowedFd<'_>, &str),
+        place: Option<(Known<'_>, usize)>,
+        buffer: &mut [u8],
+    ) -> Result<(Stamp, Digest, bool), Errno> {
+        let stamp = Stamp::of(&self.inputs.fs.status(dir, name.as_ref())?);
+        if let Some(digest) = place.and_then(|(it, at)| it.file(at, &stamp)) {
+            return Ok((stamp, digest, true));
+        }
+        let (stamp, digest) = self.hash(dir, name.as_ref(), buffer)?;
+        Ok((stamp, digest, false))
     }
 
     /// Reads a file. It is known by what it was before it was read: a change meanwhile shows.
@@ -264,8 +298,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
-        self.inputs.fs.open_below(self.inputs.root, shown(path), Open::List)
+    fn list(&self, path: &str) -> Result<(OwnedFd, Vec<Entry>), Errno> {
+        let open = self.inputs.fs.open_below(self.inputs.root, shown(path), Open::List)?;
+        let limit = self.inputs.bounds.entries.saturating_add(1);
+        let entries = self.inputs.fs.list(open.as_fd(), limit)?;
+        Ok((open, entries))
     }
 
     /// Keeps the first error; the others are of no use.

@@ -218,6 +218,9 @@ impl<'w> Sources<'w> {
         if let Some(known) = self.trees.borrow().get(pattern.value.as_str()) {
             return Ok(known.clone());
         }
+        if let Some(fault) = self.fault(&pattern.value) {
+            return Err(refused(fault).cause(format!("asked for by {}", pattern.origin)));
+        }
         let selected = &pattern.value;
         let tree = self.found.tree.select(&Selection {
             below: selected.fixed().map_or("", |it| it.as_str()),
@@ -230,6 +233,18 @@ impl<'w> Sources<'w> {
         let part = Part { files: tree.count(), tree };
         self.trees.borrow_mut().insert(pattern.value.as_str().to_owned(), part.clone());
         Ok(part)
+    }
+
+    /// Returns why something that a pattern asks for can't be an input.
+    fn fault(&self, pattern: &InputPattern) -> Option<&InputError> {
+        let asks_for = |fault: &&InputError| {
+            let path = fault.path().to_string_lossy();
+            let is_directory = matches!(fault, InputError::List { .. });
+            let is_asked_for =
+                if is_directory { pattern.enters(&path) } else { pattern.matches(&path) };
+            is_asked_for && !self.is_output(&path)
+        };
+        self.found.faults.iter().find(asks_for)
     }
 
     fn is_output(&self, path: &str) -> bool {
@@ -278,6 +293,9 @@ fn clashes(action: &Action, clash: &Clash) -> CommandError {
 fn refused(error: &InputError) -> CommandError {
     let this = failed("can't read the inputs", error);
     match error {
+        InputError::List { .. } | InputError::Read { .. } => {
+            this.hint("make it readable, or leave it out of the inputs")
+        }
         InputError::Changed { .. } => this.hint("build again"),
         InputError::Kind { .. } | InputError::Text { .. } => {
             this.hint("leave it out of the inputs: no tree of contents can have it")

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use endow_policy::{BuildRoot, HostPath};
 use endow_vfs::cas::Publishing;
 use endow_vfs::fs::OsFs;
-use endow_vfs::inputs::{Inputs, walk};
+use endow_vfs::inputs::{Found, Inputs, walk};
 use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
@@ -66,7 +66,8 @@ fn put(
         bounds: Bounds::default(),
     };
     let unread = |error: &dyn std::error::Error| failed("can't read the tree at `/`", error);
-    let tree = walk(&inputs).map_err(|error| unread(&error))?.tree;
+    let found = walk(&inputs).and_then(Found::whole);
+    let tree = found.map_err(|error| unread(&error))?;
     let leaves = tree.leaves();
     put_missing(root, leaves.iter().map(|(path, leaf)| (path.as_str(), *leaf)), publishing)?;
     tree.put(publishing, &mut HashSet::new())?;
