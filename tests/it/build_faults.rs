@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
+use serde_json::Value;
+
 use crate::build::Project;
 
 /// Two actions, of which one asks for what can't be an input.
@@ -110,4 +112,18 @@ fn long_output_of_an_action_is_whole() {
     let built = project.build(&["--", "sh", "-c", script]);
     assert_eq!(built.ok().len(), 40 * 100_001);
     assert!(built.stdout.lines().all(|line| line.len() == 100_000));
+}
+
+/// As in the text, and without it there.
+#[test]
+fn mistake_of_a_policy_file_is_in_the_json() {
+    let project = Project::new("[[action]]\nname = 3\n");
+    let text = project.build(&[]);
+    assert_eq!(text.code, 120, "{text:?}");
+    let told: Value = serde_json::from_str(&project.build(&["--json"]).stdout).expect("JSON");
+    let causes = told["error"]["causes"].as_array().expect("causes");
+    let causes: Vec<&str> = causes.iter().filter_map(Value::as_str).collect();
+    assert!(causes.iter().any(|it| it.contains("/endow.toml:3:8: ")), "{causes:?}");
+    assert!(causes.iter().all(|it| text.stderr.contains(it)), "{text:?}");
+    assert!(!text.stderr.contains("cause:"), "each once: {text:?}");
 }

@@ -28,7 +28,7 @@ pub(crate) struct CommandError {
     pub(crate) causes: Vec<String>,
     /// What to do, one line each.
     pub(crate) hints: Vec<String>,
-    /// A part of a file with the place marked.
+    /// A part of a file with the place marked, and all that led to it said there.
     pub(crate) excerpt: Option<String>,
 }
 
@@ -208,11 +208,6 @@ impl CommandError {
         Self { excerpt, ..Self::invalid_file(error) }
     }
 
-    /// A profile that another file names is invalid: its text is not at hand any more.
-    fn invalid_profile(error: &ParseError) -> Self {
-        error.problems.iter().fold(Self::invalid_file(error), Self::cause)
-    }
-
     fn invalid_file(error: &ParseError) -> Self {
         let this = Self::new(Kind::Policy, "the policy file is invalid").about(&error.file);
         let is_one = error.problems.len() == 1;
@@ -221,7 +216,8 @@ impl CommandError {
             let (line, column) = (problem.line, problem.column);
             Some(if is_one { hint.clone() } else { format!("at {line}:{column}: {hint}") })
         });
-        hints.fold(this, Self::hint)
+        let this = hints.fold(this, Self::hint);
+        error.problems.iter().fold(this, Self::cause)
     }
 }
 
@@ -239,7 +235,8 @@ impl From<ComposeError> for CommandError {
     fn from(error: ComposeError) -> Self {
         let this = Self::new(Kind::Policy, error.to_string());
         match &error {
-            ComposeError::Parse(error) => Self::invalid_profile(error),
+            // The text of a profile that another file names is not at hand any more.
+            ComposeError::Parse(error) => Self::invalid_file(error),
             ComposeError::UnknownProfile { hint, origin, .. } => {
                 this.asked_by(origin).hint(hint.clone())
             }

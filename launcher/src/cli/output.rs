@@ -215,7 +215,9 @@ impl Output {
         if let Some(excerpt) = &error.excerpt {
             self.line("", excerpt.trim_end());
         }
-        for cause in &error.causes {
+        // An excerpt says them with their places.
+        let causes = error.causes.iter().filter(|_| error.excerpt.is_none());
+        for cause in causes {
             self.line("", &format!("cause: {}", printable(cause)));
         }
         for hint in &error.hints {
