@@ -201,6 +201,26 @@ fn output_is_known_whatever_was_built_there_before() {
     }
 }
 
+/// A note that is damaged is none; the other notes count.
+#[test]
+fn damaged_note_ends_no_build() {
+    let project = Project::new("");
+    let build = |output: &str| {
+        project.write("in", output);
+        let said = built(&project, output, &format!("date +%N >{output}"));
+        assert_eq!(said.code, 0, "{said:?}");
+    };
+    build("one");
+    let notes = project.world.root().join("state/outputs");
+    let note = fs::read_dir(&notes).expect("listed").next().expect("a note").expect("a name");
+    let mut bytes = fs::read(note.path()).expect("read");
+    bytes.extend(b"sha256:00\xff/1 \"two\"\n");
+    fs::write(note.path(), bytes).expect("damaged");
+    build("two");
+    build("one");
+    build("one");
+}
+
 /// Programs like make tell by the times what changed.
 #[test]
 fn what_is_new_in_a_directory_has_a_new_time() {

@@ -85,17 +85,17 @@ impl OutputLog {
         }
     }
 
-    /// A line that was cut off is none.
+    /// A line that was cut off is none, nor is one that is damaged.
     fn read(&mut self) -> io::Result<()> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         self.file.rewind()?;
-        self.file.read_to_string(&mut text)?;
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        for (path, named) in whole.lines().filter_map(parse) {
+        self.file.read_to_end(&mut bytes)?;
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        for (path, named) in lines.iter().filter_map(|line| parse(line)) {
             self.put.entry(path).or_default().push(named);
         }
-        let is_cut = !text.is_empty() && !text.ends_with('\n');
-        if is_cut || whole.lines().count() > self.put.len() * WORTH {
+        let is_cut = !bytes.is_empty() && !bytes.ends_with(b"\n");
+        if is_cut || lines.len() > self.put.len() * WORTH {
             self.write_anew()?;
         }
         Ok(())
@@ -117,7 +117,8 @@ fn line(path: &str, named: &str) -> String {
     format!("{named} {}\n", serde_json::Value::from(path))
 }
 
-fn parse(line: &str) -> Option<(String, String)> {
+fn parse(line: &[u8]) -> Option<(String, String)> {
+    let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
     let (named, path) = line.split_once(' ')?;
     Some((serde_json::from_str(path).ok()?, named.to_owned()))
 }
@@ -144,6 +145,9 @@ mod tests {
         let file = file.expect("a file").path();
         let whole = fs::read(&file).expect("read");
         fs::write(&file, &whole[..whole.len() - 3]).expect("cut off");
+        let mut bytes = fs::read(&file).expect("read");
+        bytes.splice(0..0, *b"one\xff \"d\"\nnonsense\n");
+        fs::write(&file, bytes).expect("damaged");
         let mut log = open();
         assert!(log.has("a\nb", "one") && log.has("c", "two") && !log.has("c", "three"));
         log.note("c", "three").expect("noted");
