@@ -8,6 +8,7 @@ use std::os::unix::net::UnixListener;
 use serde_json::Value;
 
 use crate::build::Project;
+use crate::harness::said;
 
 /// Two actions, of which one asks for what can't be an input.
 const TWO: &str = r#"
@@ -126,4 +127,17 @@ fn mistake_of_a_policy_file_is_in_the_json() {
     assert!(causes.iter().any(|it| it.contains("/endow.toml:3:8: ")), "{causes:?}");
     assert!(causes.iter().all(|it| text.stderr.contains(it)), "{text:?}");
     assert!(!text.stderr.contains("cause:"), "each once: {text:?}");
+}
+
+/// The control is a file at the same place.
+#[test]
+fn fifo_is_put_into_no_store() {
+    let project = Project::new("");
+    let put = || said(project.world.endow(["cas", "put"]).arg(project.path("it")));
+    project.world.bare("mkfifo it").ok();
+    let refused = put();
+    assert!(refused.fails(2).contains("neither a file nor a directory"), "{refused:?}");
+    fs::remove_file(project.path("it")).expect("removed");
+    project.write("it", "text\n");
+    put().ok();
 }

@@ -1,8 +1,10 @@
 //! `endow cas put`.
 
 use std::convert::Infallible;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,6 +13,7 @@ use std::time::Duration;
 use endow_vfs::cas::{Digest, Publishing, PutError, StoreError, Stored, put_tree};
 use endow_vfs::fs::OsFs;
 use endow_vfs::snapshot::Bounds;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 use super::{Cas, failed, keep, of_store};
@@ -83,9 +86,8 @@ fn put<'a>(publishing: &Publishing<'_>, path: &'a Path) -> Result<Done<'a>, Comm
     if path == Path::new("-") {
         return stored(path, publishing.put_rest(std::io::stdin().as_fd()));
     }
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-    let (found, file) = opened.map_err(|error| refused(path, &error))?;
-    if !found.is_dir() {
+    let (is_dir, file) = open(path).map_err(|error| refused(path, &error))?;
+    if !is_dir {
         return stored(path, publishing.put_file(file.as_fd()));
     }
     let put = put_tree(&OsFs, publishing, file.as_fd(), Bounds::default());
@@ -95,6 +97,17 @@ fn put<'a>(publishing: &Publishing<'_>, path: &'a Path) -> Result<Done<'a>, Comm
     })?;
     let tree = Some((put.files, put.bytes));
     Ok(Done { path, digest: put.root, tree, new_bytes: put.new_bytes })
+}
+
+/// Opens a file or a directory, and says whether it is one. Nobody waits for the other end of a FIFO.
+fn open(path: &Path) -> io::Result<(bool, File)> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_dir() && !found.is_file() {
+        return Err(io::Error::other("it is neither a file nor a directory"));
+    }
+    Ok((found.is_dir(), file))
 }
 
 fn stored(path: &Path, stored: Result<Stored, StoreError>) -> Result<Done<'_>, CommandError> {
