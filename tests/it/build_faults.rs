@@ -92,6 +92,21 @@ outputs = ["prog"]
     assert_eq!(built.stderr.matches(hint).count(), 1, "{built:?}");
 }
 
+/// The control is a failure of another kind, which is looked into.
+#[test]
+fn action_whose_time_was_over_is_executed_once() {
+    let project = Project::new("");
+    project.write("missed", "");
+    let built = |script: &str| {
+        let action = ["--timeout", "1s", "--output", "out", "--", "sh", "-c", script];
+        project.build(&action).stderr
+    };
+    let control = built("cat missed");
+    assert!(control.contains("needs `missed`"), "{control}");
+    let told = built("cat missed; exec sleep 60");
+    assert!(told.contains("its time was over") && !told.contains("needs `missed`"), "{told}");
+}
+
 /// Streams can be opened again by their names, in any order with what is written to them.
 #[test]
 fn action_opens_its_streams_again() {

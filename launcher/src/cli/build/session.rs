@@ -15,7 +15,7 @@ use super::check;
 use super::environment::environment;
 use super::inputs::{self, Shown, Sources};
 use super::missed;
-use super::order::{Answer, Done, Order, Varied};
+use super::order::{Answer, Done, End, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
 use super::place::Placer;
@@ -388,7 +388,8 @@ impl<'s> Session<'s> {
             self.fail(number, Failure { what, ..failure });
             return Ok(None);
         }
-        if told.failure.is_none() && done.took_ms < ONCE_MORE_MS {
+        let is_tried = done.end != End::TimedOut && done.took_ms < ONCE_MORE_MS;
+        if told.failure.is_none() && is_tried {
             // Once more, to see what it misses: as slow as that is, it costs nobody else.
             told.failure = Some(failure);
             let project = self.wanted.directory.to_string_lossy().into_owned();
