@@ -156,3 +156,25 @@ fn fifo_is_put_into_no_store() {
     project.write("it", "text\n");
     put().ok();
 }
+
+/// The control is a file that is no input.
+#[test]
+fn hints_name_what_can_be_added() {
+    let project = Project::new("");
+    for path in ["target", "other", ".env"] {
+        project.write(path, "text\n");
+    }
+    project.world.bare("mkdir d; ln -s ../target d/link").ok();
+    let told = |input: &str, script: &str| {
+        let action = ["--input", input, "--output", "o", "--", "sh", "-c", script];
+        project.build(&action).fails(1).to_owned()
+    };
+    assert!(told("d/**", "cat other").contains("needs `other`"), "control");
+    let link = told("d/**", "cat d/link");
+    assert!(link.contains("needs `target`: add it") && !link.contains("d/link`"), "{link}");
+    let hidden = told("**", "cat .env");
+    assert!(hidden.contains("`.env` is hidden from every command"), "{hidden}");
+    assert!(!hidden.contains("add it"), "{hidden}");
+    let circle = told("other", "ln -s o o");
+    assert!(circle.contains("o: the link leads to itself") && !circle.contains("git"), "{circle}");
+}

@@ -16,6 +16,9 @@ use crate::cli::stages::{unknown_leads, unusable};
 use crate::cli::surroundings::Surroundings;
 use crate::probe::leads;
 
+/// The kernel follows no more links on one way (MAXSYMLINKS).
+const HOPS: usize = 40;
+
 /// The rules of the policy for files of the project.
 pub(super) struct Rules {
     deny: PatternSet,
@@ -105,13 +108,44 @@ impl Rules {
                 }
                 Leaf::File { .. } => git.held(at, Kind::File).map(str::to_owned),
             };
-            Some(format!("{path}: git or another program follows or runs it later ({})", why?))
+            let why = why?;
+            Some(if is_circle(path, leaves) {
+                format!("{path}: the link leads to itself")
+            } else {
+                format!("{path}: git or another program follows or runs it later ({why})")
+            })
         })
     }
 }
 
 fn led_out(path: &str, target: &str) -> String {
     format!("{path}: the link leads out of the project: {target}")
+}
+
+/// Returns whether a link leads back to itself, be it by way of others of these.
+fn is_circle(path: &str, leaves: &[(String, Leaf)]) -> bool {
+    let target = |of: &str| {
+        leaves.iter().find_map(|(path, leaf)| match leaf {
+            Leaf::Symlink { target } if path == of => Some(joined(of, target)),
+            _ => None,
+        })
+    };
+    let way = std::iter::successors(target(path), |at| target(at));
+    way.take(HOPS).any(|at| at == path)
+}
+
+/// Returns the path that a link leads to by the names in it.
+fn joined(path: &str, target: &str) -> String {
+    let mut names: Vec<&str> = path.split('/').collect();
+    names.pop();
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    names.join("/")
 }
 
 /// Returns whether a link leads out of the directory of the build, or may: after a name that is a link itself, `..`
@@ -127,7 +161,21 @@ fn leads_out(path: &str, target: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::leads_out;
+    use super::*;
+
+    #[test]
+    fn circle_of_links_is_known() {
+        let link = |(path, target): (&str, &str)| {
+            (path.to_owned(), Leaf::Symlink { target: target.to_owned() })
+        };
+        let links = [("o", "o"), ("d/a", "./b"), ("d/b", "../d/a"), ("x", "o"), ("y", "z")];
+        let leaves = links.map(link);
+        for (path, expected) in
+            [("o", true), ("d/a", true), ("d/b", true), ("x", false), ("y", false)]
+        {
+            assert_eq!(is_circle(path, &leaves), expected, "{path}");
+        }
+    }
 
     #[test]
     fn link_that_leads_out_is_known() {
