@@ -178,3 +178,16 @@ fn hints_name_what_can_be_added() {
     let circle = told("other", "ln -s o o");
     assert!(circle.contains("o: the link leads to itself") && !circle.contains("git"), "{circle}");
 }
+
+/// The control is a run, which has the option.
+#[test]
+fn build_names_no_option_that_it_has_not() {
+    let project = Project::new(
+        "[mounts]\n\"/srv\" = \"ro\"\n[[action]]\nname = \"a\"\ncommand = [\"true\"]\n",
+    );
+    let built = project.build(&[]);
+    assert!(built.stderr.contains("is not trusted"), "{built:?}");
+    assert!(!built.stderr.contains("--no-policy"), "{built:?}");
+    let run = project.world.run(&["run"], "true");
+    assert!(run.stderr.contains("--no-policy"), "{run:?}");
+}

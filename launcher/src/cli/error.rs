@@ -15,6 +15,9 @@ use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
 use crate::plan::{Beyond, PlanError};
 
+/// What helps a command that has that option.
+pub(crate) const WITHOUT_POLICY: &str = "`--no-policy` runs without it";
+
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandError {
@@ -198,8 +201,7 @@ impl CommandError {
         let this = error.grants.iter().fold(this, |this, grant| {
             this.cause(format!("{}: grants {}", grant.origin, grant.what))
         });
-        this.hint("read it, then accept it with `endow trust`")
-            .hint("`--no-policy` runs without it")
+        this.hint("read it, then accept it with `endow trust`").hint(WITHOUT_POLICY)
     }
 
     /// A policy file is invalid.

@@ -12,7 +12,7 @@ use endow_vfs::cas::Digest;
 
 use super::rules::Rules;
 use crate::cli::args::{BuildArgs, PolicyArgs};
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind, WITHOUT_POLICY};
 use crate::cli::sources;
 use crate::cli::surroundings::Surroundings;
 
@@ -55,7 +55,8 @@ pub(super) fn wanted(
     args: &BuildArgs,
     surroundings: &Surroundings,
 ) -> Result<Wanted, CommandError> {
-    let found = sources::read(&PolicyArgs::of_build(args.policy.clone()), surroundings, None)?;
+    let found = sources::read(&PolicyArgs::of_build(args.policy.clone()), surroundings, None);
+    let found = found.map_err(without_strange_hints)?;
     let mut policy = found.policy;
     let (directory, actions) = if args.command.is_empty() {
         (project(args, surroundings), stated(&mut policy)?)
@@ -86,6 +87,12 @@ pub(super) fn wanted(
         shares_host_root: policy.share_host_root,
         rules,
     })
+}
+
+/// A build without a policy has no actions, so that none can be told to do without.
+fn without_strange_hints(mut error: CommandError) -> CommandError {
+    error.hints.retain(|hint| hint != WITHOUT_POLICY);
+    error
 }
 
 /// Returns what stands at `/`: what the command line says, or the policy file.
