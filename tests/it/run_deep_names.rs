@@ -240,6 +240,19 @@ fn what_is_older_is_found_under_its_new_name() {
 }
 
 #[test]
+fn what_is_older_stays_where_names_come_beside_it() {
+    let world = workspace();
+    bare(&world, "sleep 0.1").ok();
+    let script = "echo log >packages/new; mkdir packages/c; echo log >packages/a/new
+        cd packages/a; git add new; git commit -q -m second";
+    live(&world, &["--no-default-deny"], script).ok();
+    for name in ["packages/a/.envrc", "packages/b/.vscode/settings.json"] {
+        assert_eq!(text(&world, name).as_deref(), Some("theirs\n"), "{name}");
+    }
+    assert!(text(&world, "packages/a/.git/hooks/pre-push").is_some());
+}
+
+#[test]
 fn what_is_found_at_the_end_is_held_when_the_supervisor_is_killed() {
     let world = workspace();
     let script = "mkdir -p new/deep; echo mine >new/deep/.envrc; echo go; sleep 60";

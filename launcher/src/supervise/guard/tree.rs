@@ -8,6 +8,7 @@ mod links;
 mod missed;
 mod programs;
 mod queue;
+mod times;
 mod vendored;
 
 use std::collections::BTreeSet;
@@ -155,7 +156,8 @@ impl Tree {
             // Beyond a mount of the host's nothing is taken away, for nothing could be written back there.
             matches!(errno, Errno::NAMETOOLONG | Errno::MFILE | Errno::IO | Errno::XDEV)
         };
-        if self.is_over && opened.as_ref().is_err_and(|errno| is_unseen(*errno)) {
+        let is_unseen = opened.as_ref().is_err_and(|errno| is_unseen(*errno));
+        if self.is_over && is_unseen && self.may_have_news(path, &opened) {
             self.missed.unsearched(path);
         }
         if self.is_over && self.opens_up(path, &opened) {
@@ -193,7 +195,7 @@ impl Tree {
         }
         let Some(verdict) = self.verdict(path, &shown, rule.is_some()) else { return };
         match verdict {
-            Verdict::Hold | Verdict::Empty if self.is_old(path) => {}
+            Verdict::Hold | Verdict::Empty if self.is_old(path, protect) => {}
             Verdict::Spare => drop(self.later.insert(path.to_owned())),
             Verdict::Enter if self.enter((path, usize::MAX), protect, queue, held) => {}
             Verdict::Empty if self.enter((path, NAMES), protect, queue, held) => {
@@ -267,7 +269,7 @@ impl Tree {
     }
 
     /// Whether it was there before the run, where nothing else tells.
-    fn is_old(&self, path: &Path) -> bool {
+    fn is_old(&self, path: &Path, protect: &ProtectSet) -> bool {
         if is_vendored(path) {
             return self.is_untouched(path) && (!self.leads(path) || self.has_stood(path));
         }
@@ -276,7 +278,9 @@ impl Tree {
         let Ok(above) = self.directory(above) else { return false };
         let found = sys::identity::at(above.as_fd(), name);
         let born = found.map_or(0, |(found, _)| found.born);
-        born != 0 && UNIX_EPOCH + Duration::from_nanos(born) < begun && self.is_in_place(path)
+        born != 0
+            && UNIX_EPOCH + Duration::from_nanos(born) < begun
+            && self.is_in_place(path, protect)
     }
 
     fn hold(&mut self, path: &Path, rule: &str, held: &mut dyn FnMut(&HeldName)) {

@@ -1,11 +1,9 @@
 //! Repositories in other people's code (`node_modules`, `vendor`). Nobody knows which of them were there when the run
 //! began; an index may name one, or a command to come may, and git enters it by itself then, as `git status` does.
 
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::path::Path;
 
-use endow_vfs::fs::{Fs, Kind, OsFs};
+use endow_vfs::fs::Kind;
 use endow_vfs::git_dir;
 use endow_vfs::names::vendored_above;
 
@@ -45,21 +43,5 @@ impl Tree {
         let Some(top) = vendored_above(path) else { return false };
         let is_below = |above: &&Path| above.starts_with(top) && *above != top;
         path.ancestors().take_while(is_below).all(|above| self.is_as_old(above))
-    }
-
-    /// Whether neither a name nor a directory above was moved since the run began: that changes it, and the directory
-    /// that it comes to.
-    pub(super) fn is_in_place(&self, path: &Path) -> bool {
-        let names = path.ancestors().take_while(|above| !above.as_os_str().is_empty());
-        let mut places = names.map(|name| [Some(name), name.parent()]);
-        places.all(|place| place.into_iter().flatten().any(|it| self.is_as_old(it)))
-    }
-
-    /// Whether a name was neither changed nor moved since the run began.
-    pub(super) fn is_as_old(&self, path: &Path) -> bool {
-        let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return false };
-        let directory = self.directory(above);
-        let found = directory.and_then(|it| OsFs.status(it.as_fd(), OsStr::new(name)));
-        found.is_ok_and(|found| !self.is_young(&found))
     }
 }
