@@ -33,21 +33,27 @@ const CONSOLE: Rule = rule(&[Test::bits(1, 0xffff_ff00, &[0x4b00, 0x5600])], EPE
 /// namespace and seccomp. Programs ask for it on sockets (nginx) and go on without.
 const ASYNC: Rule = rule(&[Test::low(1, &[0x5452])], Action::Done);
 
+/// All of a request but the size of what it points to, which is another one in 32-bit programs (`asm-generic/ioctl.h`).
+const SIZELESS: u32 = 0xc000_ffff;
+
 /// Requests of btrfs to make, copy, remove or close a subvolume (`linux/btrfs.h`: magic 0x94, 1, 14, 15, 23, 24, 26, 63),
-/// and of bcachefs (magic 0xbc, 16 and 17). A snapshot shows all names of its source again, with those that the view hides.
+/// and of bcachefs (magic 0xbc, 16, 17, 29, 30). A snapshot shows all names of its source again, with those that the view hides.
 const SUBVOLUMES: Rule = rule(
-    &[Test::low(
+    &[Test::bits(
         1,
+        SIZELESS,
         &[
-            0x5000_9401,
-            0x5000_940e,
-            0x5000_940f,
-            0x5000_9417,
-            0x5000_9418,
-            0x4008_941a,
-            0x5000_943f,
-            0x4020_bc10,
-            0x4020_bc11,
+            0x4000_9401,
+            0x4000_940e,
+            0x4000_940f,
+            0x4000_9417,
+            0x4000_9418,
+            0x4000_941a,
+            0x4000_943f,
+            0x4000_bc10,
+            0x4000_bc11,
+            0x4000_bc1d,
+            0x4000_bc1e,
         ],
     )],
     EPERM,
@@ -60,7 +66,7 @@ const ENCRYPTION: Rule =
 
 /// `EXT4_IOC_MOVE_EXT`, `XFS_IOC_SWAPEXT`, `XFS_IOC_EXCHANGE_RANGE`, `XFS_IOC_COMMIT_RANGE`, `F2FS_IOC_MOVE_RANGE`: content changes without the times that tell.
 const EXCHANGED: Rule = rule(
-    &[Test::low(1, &[0xc028_660f, 0xc0c0_586d, 0x4028_5881, 0x4058_5883, 0xc020_f509])],
+    &[Test::bits(1, SIZELESS, &[0xc000_660f, 0xc000_586d, 0x4000_5881, 0x4000_5883, 0xc000_f509])],
     EPERM,
 );
 

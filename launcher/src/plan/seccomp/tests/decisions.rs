@@ -146,6 +146,10 @@ fn subvolumes_are_left_alone_and_files_share_blocks() {
         check("ioctl", &[0, request, 0], EPERM);
         check("ioctl", &[0, request | HIGH, 0], EPERM);
     }
+    // The same of bcachefs, also as it was extended.
+    for request in [0x4020_bc10, 0x4020_bc11, 0x4030_bc1d, 0x4030_bc1e] {
+        check("ioctl", &[0, request, 0], EPERM);
+    }
     // FICLONE, FICLONERANGE, FIDEDUPERANGE, and what asks a file system for its label.
     for request in [0x4004_9409, 0x4020_940d, 0xc018_9436, 0x8100_9431] {
         check("ioctl", &[0, request, 0], Action::Allow);
@@ -185,6 +189,10 @@ fn no_signal_comes_of_a_terminal_and_no_lease_of_a_file() {
 #[test]
 fn content_and_names_change_where_times_tell() {
     let keys = [0xc050_6617, 0xc040_6618, 0xc040_6619, 0x800c_6613];
+    // Structures of 32-bit programs are smaller.
+    for request in [0xc0a4_586d, 0xc01c_f509, 0xc020_f509] {
+        check("ioctl", &[0, request, 0], EPERM);
+    }
     for request in keys.into_iter().chain([0xc028_660f, 0xc0c0_586d, 0x4028_5881, 0x4058_5883]) {
         check("ioctl", &[0, request, 0], EPERM);
     }
