@@ -205,7 +205,9 @@ impl Walk<'_> {
         jobs: &mut Vec<Job>,
         found: &mut Found,
     ) {
-        if self.kept_from.is_some_and(|started| is_settled(&record.stamp, started)) {
+        // Of what is mounted below nobody knows whether its times tell.
+        let is_here = record.stamp.id.dev == self.root_id.dev;
+        if is_here && self.kept_from.is_some_and(|started| is_settled(&record.stamp, started)) {
             found.records.push(record);
         }
         found.add(record, dir, jobs);
