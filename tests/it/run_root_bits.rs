@@ -84,6 +84,14 @@ fn what_the_command_changed_is_written_back_and_taken_back() {
     assert_eq!(python(&world, LOOK).ok(), before);
 }
 
+/// Nothing else tells of such a run.
+#[test]
+fn an_attribute_alone_is_written_back() {
+    let (world, _) = made();
+    world.run(&[], "python3 -c 'import os; os.setxattr(\".\", \"user.root\", b\"other\")'").ok();
+    assert!(python(&world, LOOK).ok().contains("6f74686572"));
+}
+
 /// What somebody changes outside meanwhile is theirs.
 #[test]
 fn change_outside_meanwhile_stays() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::state::{AwaitedRecord, MadeLike, MountRecord, Record, RunDir};
-use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time};
+use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, given_to};
 use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
@@ -249,7 +249,7 @@ impl Target {
     pub(crate) fn is_untouched(&self) -> bool {
         let Some(upper) = &self.upper else { return true };
         let is_own = self.single.is_some() || self.awaited.is_some() || self.is_held;
-        let is_like = || is_own || is_like(upper, &self.root).unwrap_or(false);
+        let is_like = || is_own || is_like(upper, (&self.root, self.made_like)).unwrap_or(false);
         is_empty(upper) && is_like()
     }
 
@@ -349,7 +349,12 @@ fn is_empty(directory: &OwnedFd) -> bool {
     names.is_ok_and(|names| names.is_empty())
 }
 
-fn is_like(upper: &OwnedFd, root: &OwnedFd) -> Result<bool, Errno> {
-    let (upper, root) = (OsFs.status_of(upper.as_fd())?, OsFs.status_of(root.as_fd())?);
-    Ok(upper.mode == root.mode && upper.modified == root.modified)
+fn is_like(
+    upper: &OwnedFd,
+    (root, made_like): (&OwnedFd, Option<MadeLike>),
+) -> Result<bool, Errno> {
+    let (is, was) = (OsFs.status_of(upper.as_fd())?, OsFs.status_of(root.as_fd())?);
+    let given = made_like.and_then(|it| it.attributes);
+    let has_given = given.map_or(Ok(true), |it| Ok(it == given_to(&OsFs, upper.as_fd())?))?;
+    Ok(is.mode == was.mode && is.modified == was.modified && has_given)
 }

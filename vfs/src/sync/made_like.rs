@@ -48,6 +48,14 @@ pub fn attributes_of(
     Ok((made == of(real)?).then(|| digest(&made)))
 }
 
+/// Returns a digest of the `user.*` attributes and ACLs of a layer's root, whoever gave them.
+///
+/// # Errors
+/// They can't be read.
+pub fn given_to(fs: &dyn Fs, layer: BorrowedFd<'_>) -> Result<[u8; 32]> {
+    fs.attributes(root(layer)).map(|it| digest(&users(it)))
+}
+
 /// Returns what tells attributes from others.
 pub(super) fn digest(attributes: &[Attribute]) -> [u8; 32] {
     let mut hash = Sha256::new();
