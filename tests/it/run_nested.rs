@@ -63,7 +63,8 @@ fn changes_of_a_run_inside_a_run_are_written_back() {
     let world = project();
     let program = endow().canonicalize().expect("a path");
     let directory = program.parent().expect("a parent").display().to_string();
-    let inner = "echo more >>file; echo new >new; rm dir/inner; chmod 700 dir/sub; ln -sfn dir link
+    world.bare("i=0; while [ $i -lt 400 ]; do : >dir/a-name-of-some-length-$i; i=$((i+1)); done; chmod 4755 link").ok();
+    let inner = "rm dir/a-name-of*; echo more >>file; echo new >new; rm dir/inner; chmod 700 dir/sub; ln -sfn dir link
         echo deeper >dir/sub/deep; mkdir -p made/deep; echo made >made/deep/file";
     let look =
         "cat file new dir/sub/deep made/deep/file; readlink link; ls dir; stat -c %a dir/sub";

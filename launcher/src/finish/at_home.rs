@@ -58,7 +58,7 @@ fn listed(directory: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
 fn is_given(place: &Path, mounts: &[MountSpec]) -> bool {
     let is_copied = |mount: &MountSpec| match &mount.backend {
         BackendSpec::Private { seed, write_back, .. } => {
-            seed.iter().any(|it| it.as_path() == place)
+            seed.iter().any(|it| place.starts_with(it.as_path()))
                 || write_back.iter().any(|it| it.as_path() == place)
         }
         _ => false,

@@ -246,9 +246,7 @@ impl Fs for OsFs {
     }
 
     fn set_owner(&self, at: At<'_>, uid: u32, gid: u32) -> Result<()> {
-        let is_given = |id: &u32| *id != u32::MAX;
-        let owner = Some(uid).filter(is_given).map(Uid::from_raw);
-        let group = Some(gid).filter(is_given).map(Gid::from_raw);
+        let (owner, group) = (Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)));
         rustix::fs::chownat(at.dir, at.name, owner, group, AtFlags::SYMLINK_NOFOLLOW)
     }
 

@@ -8,12 +8,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::{Amend, Operation, Place, Seen, SyncPlan, Take};
-use crate::fs::{At, Fs, Open, Result};
+use crate::fs::{At, Fs, Kind, Open, Result};
 
 /// `OVERLAYFS_SUPER_MAGIC` of `linux/magic.h`.
 const OVERLAYFS: u64 = 0x794c_7630;
-/// An id that changes nothing: chown(2).
-const SAME: u32 = u32::MAX;
 
 /// Has all that a plan changes copied up, where the target is an overlay; what can't be stays what the plan expects.
 pub fn copy_up(fs: &dyn Fs, root: BorrowedFd<'_>, plan: &mut SyncPlan) {
@@ -78,13 +76,17 @@ impl Lift<'_> {
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let dir = self.fs.open_below(self.root, above, Open::Handle)?;
         let at = At { dir: dir.as_fd(), name };
-        let look = || self.fs.node(at.dir, at.name).map(|node| Seen::from(&node));
-        if look()? != *expected {
+        let look = || self.fs.node(at.dir, at.name).map(|node| (node, Seen::from(&node)));
+        let (node, before) = look()?;
+        if before != *expected {
             return Ok(None);
         }
-        self.fs.set_owner(at, SAME, SAME)?;
-        let now = look()?;
-        let as_before = Seen { ino: now.ino, born: now.born, changed: now.changed, ..*expected };
-        Ok((now == as_before).then_some(now))
+        // Any change does, and a change of owners would take set-user-id away.
+        self.fs.set_modified(at, node.status.modified)?;
+        let now = look()?.1;
+        let is_same_size = now.size == expected.size || now.kind == Kind::Directory;
+        let is_same =
+            (now.kind, now.mode, now.modified) == (expected.kind, expected.mode, expected.modified);
+        Ok((is_same && is_same_size).then_some(now))
     }
 }
