@@ -54,6 +54,9 @@ fn input_that_can_not_be_read_fails_its_action_alone() {
     let set = |path: &str, mode| {
         fs::set_permissions(project.path(path), fs::Permissions::from_mode(mode)).expect("set");
     };
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
     set("odd/file", 0);
     build("can't read odd/file");
     set("odd/file", 0o644);

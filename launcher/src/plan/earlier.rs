@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::PlanError;
 use super::awaited::Awaited;
-use super::step::{FileId, PrepareStep, Since, TakenLayer};
+use super::step::{FileId, PrepareStep, TakenLayer};
 use super::view::ViewPlan;
 
 /// Why an earlier layer is no beginning.
@@ -46,6 +46,17 @@ pub struct EarlierMount {
     pub made_like: Option<MadeLike>,
     /// Names that were hidden in it, relative to it.
     pub hidden: Vec<PathBuf>,
+}
+
+/// Where a layer of an earlier run began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Since {
+    /// What changed outside since then may conflict.
+    #[serde(rename = "since")]
+    pub stamp: Moment,
+    /// What its root was made like.
+    #[serde(skip)]
+    pub made_like: Option<MadeLike>,
 }
 
 /// Fills the layers with those of an earlier run. Every mount of that run must be there again: its

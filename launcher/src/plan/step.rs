@@ -5,11 +5,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use endow_policy::{GuestPath, HostPath, Ids, Limits, Network, Protocol};
-use endow_vfs::state::{MadeLike, Moment};
 use serde::{Deserialize, Serialize};
 
 pub use super::identity::{FileId, HostMount};
 
+use super::earlier::Since;
 use super::host::{HiddenName, LiveNames};
 use super::landlock::LandlockPlan;
 use super::network;
@@ -108,17 +108,6 @@ pub struct Buffered {
     /// The beginning of an earlier run that this one goes on from; `None` for the start of this one.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub since: Option<Since>,
-}
-
-/// Where a layer of an earlier run began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Since {
-    /// What changed outside since then may conflict.
-    #[serde(rename = "since")]
-    pub stamp: Moment,
-    /// What its root was made like.
-    #[serde(skip)]
-    pub made_like: Option<MadeLike>,
 }
 
 /// A layer of an earlier run that a new one begins with.

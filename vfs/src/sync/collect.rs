@@ -5,6 +5,7 @@ mod databases;
 mod entry;
 mod groups;
 mod refuse;
+mod removed;
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -14,8 +15,8 @@ use std::path::{Path, PathBuf};
 use super::made_like;
 use super::root::{Closed, Dir, Root};
 use super::{
-    Absent, Attributed, Change, ChangeKind, ChangeSet, Conflict, Differs, Identity, Refusal, Seen,
-    Settled, SyncError, Time,
+    Absent, Change, ChangeKind, ChangeSet, Conflict, Identity, Refusal, Seen, Settled, SyncError,
+    Time,
 };
 use crate::fs::{Errno, Fs, Kind, Node, Special};
 use crate::state::MadeLike;
@@ -333,114 +334,6 @@ impl<'a> Collector<'a> {
             Err(Errno::ACCESS) => Ok(HostSide::Closed(Refusal::Unreadable)),
             Err(errno) => Err(io("look at", &found.path)(errno)),
         }
-    }
-
-    /// Removes what an opaque directory of the layer hides.
-    fn remove_others(
-        &mut self,
-        both: &Both,
-        above: &Dir<'a>,
-        kept: &[OsString],
-    ) -> Result<(), SyncError> {
-        let listed = self.host.list(&both.path).map_err(io("open", &both.path))?;
-        let mut names = self.names(listed.as_fd(), &both.path)?;
-        names.retain(|name| kept.binary_search(name).is_err());
-        let is_apart = self.is_apart(above, &both.path)?;
-        for name in names {
-            let path = both.path.join(name);
-            self.remove_entry(above, path.clone(), both.conflict, both.is_changed)?;
-            if is_apart {
-                self.refuse_removal(&path, Refusal::Subvolume);
-            }
-        }
-        Ok(())
-    }
-
-    fn look_at_removed(
-        &mut self,
-        path: &Path,
-        conflict: Option<Conflict>,
-        host: &Seen,
-    ) -> Result<(), SyncError> {
-        let listed = match self.host.list(path) {
-            Ok(listed) => listed,
-            Err(Errno::ACCESS) => {
-                self.refuse_removal(path, Refusal::Unreadable);
-                return Ok(());
-            }
-            Err(Errno::XDEV) => {
-                self.refuse_removal(path, Refusal::MountPoint);
-                return Ok(());
-            }
-            // It went meanwhile: what applies this looks again.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => return Err(io("open", path)(errno)),
-        };
-        let names = self.names(listed.as_fd(), path)?;
-        let dir = self.host.dir(path).map_err(io("open", path))?;
-        if self.is_apart(&dir, path)? {
-            self.refuse_removal(path, Refusal::Subvolume);
-            return Ok(());
-        }
-        let is_changed = self.changed(host).is_some();
-        for name in names {
-            self.remove_entry(&dir, path.join(name), conflict, is_changed)?;
-        }
-        Ok(())
-    }
-
-    fn refuse_removal(&mut self, path: &Path, refusal: Refusal) {
-        let changes = self.set.changes.iter_mut().rev();
-        if let Some(change) = changes.into_iter().find(|change| change.path == path) {
-            change.refused = Some(refusal);
-        }
-    }
-
-    fn remove_entry(
-        &mut self,
-        dir: &Dir<'a>,
-        path: PathBuf,
-        conflict: Option<Conflict>,
-        is_changed: bool,
-    ) -> Result<(), SyncError> {
-        let name = path.file_name().unwrap_or_default();
-        match self.fs.node(dir.as_fd(), name) {
-            Ok(node) => {
-                self.removed(path, &node, conflict, is_changed);
-                Ok(())
-            }
-            Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(io("look at", &path)(errno)),
-        }
-    }
-
-    /// Notes that the run removed what the host has at a path.
-    fn removed(
-        &mut self,
-        path: PathBuf,
-        node: &Node,
-        conflict: Option<Conflict>,
-        is_changed: bool,
-    ) {
-        let host = Seen::from(node);
-        let is_dir = host.kind == Kind::Directory;
-        let own = if is_dir { self.replaced(&host, is_changed) } else { self.changed(&host) };
-        if is_dir {
-            let conflict = conflict.or(own.map(|_| Conflict::Ancestor));
-            self.tasks.push_back(Task::Removed { path: path.clone(), conflict, host });
-        }
-        self.push(Change {
-            path,
-            kind: ChangeKind::Deleted,
-            differs: Differs::default(),
-            upper: None,
-            host: Some(host),
-            user: Attributed::default(),
-            group: None,
-            is_linked: false,
-            conflict: conflict.or(own),
-            refused: None,
-        });
     }
 
     fn push(&mut self, change: Change) {
