@@ -1,6 +1,6 @@
 //! The root of a copy-on-write mount: its bits, attributes and ACLs, which the root of its layer has too.
 
-use crate::harness::{Said, World, project, said};
+use crate::harness::{Said, World, elsewhere, kernel, project, said};
 
 /// What tells of the root; ACLs as the kernel has them.
 const LOOK: &str = r#"import os
@@ -45,6 +45,9 @@ fn what_the_command_left_alone_stays() {
 /// The layer is in memory where endow's own state lies in the mount.
 #[test]
 fn what_the_command_left_alone_stays_above_a_layer_in_memory() {
+    if kernel() < (6, 6) {
+        return elsewhere("a layer in memory needs Linux 6.6");
+    }
     let (world, before) = made();
     let state = world.project().join("state");
     let mut command = world.endow(["run", "--", "sh", "-c", "echo new >new"]);

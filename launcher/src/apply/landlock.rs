@@ -16,7 +16,13 @@ use crate::sys::landlock::errno_of;
 
 /// Restricts this process and all it starts. Every feature of the plan is a hard requirement.
 /// On an error `detail` is the number of the rule that failed, counted from 1.
+///
+/// A plan that restricts nothing, as with `--allow userns` before ABI 6, makes no ruleset: the kernel takes none.
 pub(super) fn restrict(plan: &Landlock, detail: &mut u32) -> Result<(), Errno> {
+    let scopes = plan.scope_signal || plan.scope_abstract;
+    if plan.handled == 0 && !plan.refuse_tcp && !scopes {
+        return Ok(());
+    }
     let mut ruleset = create(plan).map_err(|error| errno_of(&error))?;
     for (number, rule) in (1u32..).zip(&plan.rules) {
         *detail = number;
