@@ -44,7 +44,7 @@ fn walks(root: &Path) -> std::io::Result<()> {
         time("listed", &root, &WalkOptions { threads, ..WalkOptions::default() })?;
     }
     for threads in [1, 2] {
-        let options = WalkOptions { threads, cache, ..WalkOptions::default() };
+        let options = WalkOptions { threads, cache };
         time("cached", &root, &options)?;
     }
     Ok(())
