@@ -45,7 +45,7 @@ fn first_request_to_end_reaches_the_command_and_the_second_kills_it() {
         running.signal(first);
         running.expect(&first.to_string());
         // At once it would be the same request.
-        std::thread::sleep(std::time::Duration::from_millis(600));
+        std::thread::sleep(std::time::Duration::from_millis(1200));
         running.signal(second);
         assert_eq!(running.end(), 128 + KILL);
         world.assert_no_run_left();

@@ -30,7 +30,7 @@ pub(super) struct Line {
 
 /// Who sends a signal to a process and then to its group, as timeout(1) does, means one request. On a busy machine some
 /// time passes in between.
-const AT_ONCE: Duration = Duration::from_millis(500);
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 impl Line {
     /// Looks whether there is one.
