@@ -489,3 +489,14 @@ fn protected_names_are_held_where_their_directory_is_granted_alone() {
         assert!(there() || root == ".git", "the control");
     }
 }
+
+/// There are only so many watches: empty directories take no more than half, and what was taken away none.
+#[test]
+fn many_empty_directories_take_no_watch_from_others() {
+    let world = World::new();
+    let script = "mkdir .vscode; cd .vscode; i=0; while [ $i -lt 1100 ]; do mkdir d$i; i=$((i+1)); done; cd ..
+        mkdir -p .github/workflows; echo evil >.github/workflows/ci.yml; i=0
+        while [ -e .github/workflows/ci.yml ] && [ $i -lt 60 ]; do sleep 0.05; i=$((i+1)); done
+        [ -e .github/workflows/ci.yml ] && echo stays || echo gone";
+    assert_eq!(live(&world, &[], script).ok(), "gone\n");
+}

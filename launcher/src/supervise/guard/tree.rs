@@ -152,12 +152,7 @@ impl Tree {
 
     fn directory(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let opened = self.directory_as_it_is(path);
-        let is_unseen = |errno: Errno| {
-            // Beyond a mount of the host's nothing is taken away, for nothing could be written back there.
-            matches!(errno, Errno::NAMETOOLONG | Errno::MFILE | Errno::IO | Errno::XDEV)
-        };
-        let is_unseen = opened.as_ref().is_err_and(|errno| is_unseen(*errno));
-        if self.is_over && is_unseen && self.may_have_news(path, &opened) {
+        if self.is_over && self.is_unseen(path, &opened) {
             self.missed.unsearched(path);
         }
         if self.is_over && self.opens_up(path, &opened) {
@@ -198,7 +193,9 @@ impl Tree {
             Verdict::Hold | Verdict::Empty if self.is_old(path, protect) => {}
             Verdict::Spare => drop(self.later.insert(path.to_owned())),
             Verdict::Enter if self.enter((path, usize::MAX), protect, queue, held) => {}
-            Verdict::Empty if self.enter((path, NAMES), protect, queue, held) => {
+            Verdict::Empty
+                if queue.has_room() && self.enter((path, NAMES), protect, queue, held) =>
+            {
                 self.later.insert(path.to_owned());
             }
             Verdict::Enter if rule.is_none() => {}

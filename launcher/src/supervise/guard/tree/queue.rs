@@ -57,6 +57,11 @@ impl Queue {
         Ok(())
     }
 
+    /// Whether directories may be watched that lead to nothing yet: half of all watches are for those that do.
+    pub(super) fn has_room(&self) -> bool {
+        self.is_over || self.places.len() < WATCHES / 2
+    }
+
     /// Watches no more what was taken away, whoever goes on there: there are only so many.
     pub(super) fn forget(&mut self, tree: usize, path: &Path) {
         let is_below = |(of, place): &(usize, PathBuf)| *of == tree && place.starts_with(path);

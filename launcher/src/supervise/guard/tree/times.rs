@@ -33,11 +33,18 @@ impl Tree {
         found.is_ok_and(|found| found.changed == found.modified)
     }
 
-    /// Whether names may have come to a directory that can't be opened. Beyond a mount of the host's it tells by its times.
-    pub(super) fn may_have_news(&self, path: &Path, opened: &Result<OwnedFd, Errno>) -> bool {
-        if !matches!(opened, Err(Errno::XDEV)) {
-            return true;
+    /// Whether names may have come to a directory that can't be opened.
+    pub(super) fn is_unseen(&self, path: &Path, opened: &Result<OwnedFd, Errno>) -> bool {
+        match opened {
+            Err(Errno::NAMETOOLONG | Errno::MFILE | Errno::IO) => true,
+            // Nothing is taken away beyond a mount of the host's, for nothing could be written back there.
+            Err(Errno::XDEV) => self.has_news_beyond(path),
+            _ => false,
         }
+    }
+
+    /// Whether names came or went in a directory beyond a mount since the run began.
+    fn has_news_beyond(&self, path: &Path) -> bool {
         let resolve =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
