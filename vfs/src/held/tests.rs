@@ -230,6 +230,19 @@ fn nothing_is_left_of_a_copy_that_fails() {
     }
 }
 
+/// They are not copied, and so are no reason to wait.
+#[test]
+fn blocks_behind_the_end_of_a_file_do_not_count() {
+    let world = World::new(true);
+    world.put(".envrc", "short");
+    let file = fs::File::options().write(true).open(world.at(".envrc")).expect("a file");
+    let flags = rustix::fs::FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(&file, flags, 0, COPIED_AT_ONCE + (1 << 20)).expect("blocks");
+    drop(file);
+    assert_eq!(world.take(".envrc"), Taken::Held);
+    assert!(!world.at(".envrc").exists());
+}
+
 #[test]
 fn large_directory_of_another_file_system_waits() {
     let world = World::new(true);
