@@ -325,3 +325,13 @@ fn own_directories_are_named_from_the_root() {
         assert!(said(world.endow(["--", "echo", "ran"]).env(variable, "")).stdout.contains("ran"));
     }
 }
+
+/// The kernel makes no namespace for them, whatever filter is in front.
+#[test]
+fn user_without_a_number_is_told_so() {
+    let world = World::new();
+    let mut command = world.command("unshare");
+    let told = said(command.arg("--user").arg(crate::harness::endow()).args(["run", "--", "true"]));
+    let expected = if rustix::process::geteuid().is_root() { "" } else { "has no number" };
+    assert!(told.code != 0 && told.stderr.contains(expected), "{told:?}");
+}
