@@ -18,8 +18,7 @@ const AGENT: &str = "agent";
 /// Says so to whoever looks, of a command that ended with a code.
 pub(crate) fn tell(planned: &Planned, ended: &Ended, output: &Output) {
     let has_failed = matches!(ended.outcome, Outcome::Exited(code) if code != 0);
-    let is_looked_at = output.shows_progress() || output.is_detailed();
-    if !has_failed || !is_looked_at || has_profile(planned) {
+    if !has_failed || !output.shows_notices() || has_profile(planned) {
         return;
     }
     if let Some(name) = unused_profile(planned) {

@@ -122,6 +122,11 @@ impl Output {
         }
     }
 
+    /// Returns whether anybody gets to see a notice.
+    pub(crate) fn shows_notices(&self) -> bool {
+        self.shows_progress() || self.is_detailed()
+    }
+
     /// Returns whether somebody looks who wants to know how far work has come.
     pub(crate) fn shows_progress(&self) -> bool {
         self.terminal && !self.quiet

@@ -172,7 +172,7 @@ fn tell_unsearched(plan: &Plan, output: &Output) {
 /// Says what the command wrote into a home of its own, before that goes.
 fn tell_dropped(planned: &Planned, prepared: &Prepared, output: &Output) {
     let Some(home) = &planned.surroundings.vars.home else { return };
-    if !(output.shows_progress() || output.is_detailed()) {
+    if !output.shows_notices() {
         return;
     }
     let left = left_at_home(&planned.plan, prepared, home, &planned.found.policy.mounts);
