@@ -18,7 +18,7 @@ use std::path::Path;
 pub(crate) use data::{copy_bytes, next_data, next_hole};
 pub(crate) use json::{JsonError, write_json};
 pub use os::OsFs;
-pub(crate) use os::kind as kind_of;
+pub(crate) use os::{kind as kind_of, magic};
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};

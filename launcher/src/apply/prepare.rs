@@ -10,7 +10,7 @@ use endow_vfs::fs::{Errno, Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
 use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
-use endow_vfs::sync::{SyncError, attributes_of};
+use endow_vfs::sync::{SyncError, digest_if_alike};
 use endow_vfs::tree::CopyError;
 use rustix::fs::OFlags;
 
@@ -197,7 +197,7 @@ impl Prepared {
         let root = OsFs.open_dir(run.as_fd(), layer.join(UPPER).as_os_str()).ok()?;
         let status = OsFs.status_of(root.as_fd()).ok()?;
         let real = OsFs.open_canonical(source.as_path());
-        let all = real.and_then(|real| attributes_of(&OsFs, root.as_fd(), real.as_fd()));
+        let all = real.and_then(|real| digest_if_alike(&OsFs, root.as_fd(), real.as_fd()));
         Some(MadeLike::of(&status, all.ok().flatten()))
     }
 

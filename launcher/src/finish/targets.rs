@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::state::{AwaitedRecord, MadeLike, MountRecord, Record, RunDir};
-use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, given_to};
+use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, digest_of};
 use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
 use rustix::io::Errno;
@@ -355,6 +355,6 @@ fn is_like(
 ) -> Result<bool, Errno> {
     let (is, was) = (OsFs.status_of(upper.as_fd())?, OsFs.status_of(root.as_fd())?);
     let given = made_like.and_then(|it| it.attributes);
-    let has_given = given.map_or(Ok(true), |it| Ok(it == given_to(&OsFs, upper.as_fd())?))?;
+    let has_given = given.map_or(Ok(true), |it| Ok(it == digest_of(&OsFs, upper.as_fd())?))?;
     Ok(is.mode == was.mode && is.modified == was.modified && has_given)
 }

@@ -334,6 +334,12 @@ pub(crate) fn status(stat: &Stat) -> Status {
     }
 }
 
+/// Returns the number of the file system of an open file: statfs(2), `linux/magic.h`.
+pub(crate) fn magic(file: BorrowedFd<'_>) -> Result<u64> {
+    #[expect(clippy::cast_sign_loss, reason = "a number that stands for a name")]
+    rustix::fs::fstatfs(file).map(|found| found.f_type as u64 & 0xffff_ffff)
+}
+
 /// Copies up to one buffer, where the kernel can't copy between the two file systems.
 fn copy_by_hand(from: BorrowedFd<'_>, to: BorrowedFd<'_>, range: Range<u64>) -> Result<u64> {
     let mut buffer = vec![0; 128 * 1024];

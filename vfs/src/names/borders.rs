@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use crate::fs::Result;
+use crate::fs::{Result, magic};
 
 /// File systems in which the kernel shows itself, by the numbers of statfs(2) and `linux/magic.h`, and that of
 /// automounts, where each name that is looked at would be mounted.
@@ -29,9 +29,7 @@ const KERNELS: [u64; 18] = [
 
 /// Returns whether a directory is in one of them.
 pub(super) fn is_the_kernels(directory: BorrowedFd<'_>) -> Result<bool> {
-    #[expect(clippy::cast_sign_loss, reason = "a number that stands for a name")]
-    let kind = rustix::fs::fstatfs(directory)?.f_type as u64 & 0xffff_ffff;
-    Ok(KERNELS.binary_search(&kind).is_ok())
+    Ok(KERNELS.binary_search(&magic(directory)?).is_ok())
 }
 
 #[cfg(test)]

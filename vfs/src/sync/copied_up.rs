@@ -8,17 +8,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::{Amend, Operation, Place, Seen, SyncPlan, Take};
-use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::fs::{At, Fs, Kind, Open, Result, magic};
 
 /// `OVERLAYFS_SUPER_MAGIC` of `linux/magic.h`.
 const OVERLAYFS: u64 = 0x794c_7630;
 
 /// Has all that a plan changes copied up, where the target is an overlay; what can't be stays what the plan expects.
 pub fn copy_up(fs: &dyn Fs, root: BorrowedFd<'_>, plan: &mut SyncPlan) {
-    #[expect(clippy::cast_sign_loss, reason = "a number that stands for a name")]
-    let is_overlay =
-        rustix::fs::fstatfs(root).is_ok_and(|it| it.f_type as u64 & 0xffff_ffff == OVERLAYFS);
-    if !is_overlay {
+    if magic(root) != Ok(OVERLAYFS) {
         return;
     }
     let look = || fs.node(root, OsStr::new("")).ok().map(|node| Seen::from(&node));

@@ -17,7 +17,7 @@ const SPECIAL: u32 = 0o7000;
 /// Gives the root of a layer the bits, the `user.*` attributes, the ACLs and the times of what it stands for.
 ///
 /// Set-group-id is left out where the group is another one. What the layer's file system takes no
-/// attribute of is left out too: see [`attributes_of()`].
+/// attribute of is left out too: see [`digest_if_alike()`].
 ///
 /// # Errors
 /// Bits and times can't be set, or the attributes of the real one can't be read.
@@ -38,7 +38,7 @@ pub fn make_like(fs: &dyn Fs, layer: BorrowedFd<'_>, real: BorrowedFd<'_>) -> Re
 ///
 /// # Errors
 /// Either's can't be read.
-pub fn attributes_of(
+pub fn digest_if_alike(
     fs: &dyn Fs,
     layer: BorrowedFd<'_>,
     real: BorrowedFd<'_>,
@@ -52,7 +52,7 @@ pub fn attributes_of(
 ///
 /// # Errors
 /// They can't be read.
-pub fn given_to(fs: &dyn Fs, layer: BorrowedFd<'_>) -> Result<[u8; 32]> {
+pub fn digest_of(fs: &dyn Fs, layer: BorrowedFd<'_>) -> Result<[u8; 32]> {
     fs.attributes(root(layer)).map(|it| digest(&users(it)))
 }
 

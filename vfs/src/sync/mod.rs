@@ -65,7 +65,7 @@ pub use follow::{Restored, follow};
 pub use indexes::{NOTED as NOTED_INDEXES, OpenIndexes, hand_on_indexes};
 pub use journal::{Direction, Ledger};
 pub use lacking::{Lack, Lacking};
-pub use made_like::{attributes_of, given_to, make_like};
+pub use made_like::{digest_if_alike, digest_of, make_like};
 pub use needed::needed;
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
