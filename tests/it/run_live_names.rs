@@ -493,10 +493,8 @@ fn protected_names_are_held_where_their_directory_is_granted_alone() {
 /// There are only so many watches: empty directories take no more than half, and what was taken away none.
 #[test]
 fn many_empty_directories_take_no_watch_from_others() {
-    let world = World::new();
-    let script = "mkdir .vscode; cd .vscode; i=0; while [ $i -lt 1100 ]; do mkdir d$i; i=$((i+1)); done; cd ..
-        mkdir -p .github/workflows; echo evil >.github/workflows/ci.yml; i=0
-        while [ -e .github/workflows/ci.yml ] && [ $i -lt 60 ]; do sleep 0.05; i=$((i+1)); done
-        [ -e .github/workflows/ci.yml ] && echo stays || echo gone";
-    assert_eq!(live(&world, &[], script).ok(), "gone\n");
+    let script = "mkdir .vscode; for i in $(seq 1100); do mkdir .vscode/d$i; done
+        mkdir -p .github/workflows; echo evil >.github/workflows/ci.yml
+        for i in $(seq 60); do [ -e .github/workflows/ci.yml ] && sleep 0.05; done; cat .github/*/* 2>/dev/null; :";
+    assert_eq!(live(&World::new(), &[], script).ok(), "");
 }
