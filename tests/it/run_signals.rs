@@ -67,6 +67,26 @@ fn timeout_in_front_leaves_the_command_its_grace_and_its_work() {
     assert_eq!(world.read("work"), "work\n");
 }
 
+/// The kernel tells a member of a group of no sender, when the one before it is in another pid namespace.
+#[test]
+fn request_to_a_process_and_then_to_its_group_is_one() {
+    let world = project();
+    let send = "import os, signal, subprocess, sys, time
+endow = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, start_new_session=True)
+endow.stdout.readline()
+os.kill(endow.pid, signal.SIGTERM)
+time.sleep(0.1)
+os.killpg(endow.pid, signal.SIGTERM)
+sys.exit(endow.wait())";
+    let script = "trap 'trap \"\" TERM; sleep 0.5; exit 3' TERM; echo work >work; echo in
+        while :; do sleep 0.05; done";
+    let endow = crate::harness::endow().display().to_string();
+    let mut command = world.command("python3");
+    let told = said(command.args(["-c", send, &endow, "--", "sh", "-c", script]));
+    assert_eq!(told.code, 3, "{}", told.stderr);
+    assert_eq!(world.read("work"), "work\n");
+}
+
 /// The control is the second of these tests' requests: without one the teller goes on for ever.
 #[test]
 fn command_that_does_not_heed_a_request_to_end_is_killed_after_its_grace() {
