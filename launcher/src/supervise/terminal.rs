@@ -129,7 +129,10 @@ mod tests {
             line.repeats(Arrived { signal, from_kernel, from_self: false, sender, about: None })
         };
         assert!(!repeats(libc::SIGTERM, 7, false) && repeats(libc::SIGTERM, 7, false));
-        assert!(repeats(libc::SIGTERM, SOMEBODY, false), "its group got it, and a command inside first");
+        assert!(
+            repeats(libc::SIGTERM, SOMEBODY, false),
+            "its group got it, and a command inside first"
+        );
         assert!(!repeats(libc::SIGTERM, 8, false), "another one asks");
         assert!(!repeats(libc::SIGINT, 8, false), "it is asked for more");
         assert!(!repeats(libc::SIGUSR1, 8, false) && !repeats(libc::SIGUSR1, 8, false));

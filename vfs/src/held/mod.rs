@@ -24,7 +24,7 @@ use moving::{Moving, clear, holds};
 pub const COPIED_AT_ONCE: u64 = 64 << 20;
 /// How often an entry is taken again where somebody closes directories as fast as they are opened.
 const TRIES: usize = 16;
-/// Files that are kept open until they are copied.
+/// Files that are kept open until they are copied. One more takes the place of the smallest, which is copied then.
 const OPEN: usize = 128;
 
 /// A live tree, and the layer for what is taken out of it.
@@ -112,6 +112,7 @@ impl HeldLayer {
         let above = path.parent().ok_or(Errno::INVAL)?;
         let kept = Rc::clone(&self.kept);
         let moving = |closed| Moving { fs, pace, closed, kept: &kept };
+        self.make_room(fs);
         let mut taken = self.take_once(path, moving(Closed::Stay));
         for _ in 0..TRIES {
             if taken != Err(Errno::ACCESS) {
@@ -158,6 +159,24 @@ impl HeldLayer {
             }
         }
         left
+    }
+
+    /// Copies the smallest of the files that are open where one more would be too many: the next may be larger than what
+    /// is copied while somebody waits. What is still written into it then is lost.
+    fn make_room(&mut self, fs: &dyn Fs) {
+        if self.open.len() < OPEN {
+            return;
+        }
+        let size = |file: &OwnedFd| fs.status_of(file.as_fd()).map_or(u64::MAX, |it| it.size);
+        let smallest = self.open.iter().map(|(path, file)| (size(file), path)).min();
+        let Some(path) = smallest.filter(|(size, _)| *size <= COPIED_AT_ONCE) else { return };
+        let path = path.1.clone();
+        // One that can't be copied is tried again at the end, and told then.
+        if let Some(file) = self.open.get(&path)
+            && self.copy_open(fs, &path, file).is_ok()
+        {
+            self.open.remove(&path);
+        }
     }
 
     fn put_back(&self, fs: &dyn Fs, path: &Path, file: &OwnedFd) -> Result<()> {

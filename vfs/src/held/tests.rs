@@ -243,6 +243,28 @@ fn blocks_behind_the_end_of_a_file_do_not_count() {
     assert!(!world.at(".envrc").exists());
 }
 
+/// Only so many files are kept open, of which a command could make more before.
+#[test]
+fn large_file_does_not_wait_for_others() {
+    let world = World::new(true);
+    let mut held = world.held.borrow_mut();
+    let mut take = |path: &str| held.take(&OsFs, Path::new(path), Pace::AtOnce).expect("taken");
+    for number in 0..=OPEN {
+        world.put(&format!(".husky/{number}"), &"x".repeat(1 + number));
+        assert_eq!(take(&format!(".husky/{number}")), Taken::Held);
+    }
+    let file = fs::File::create(world.at(".envrc")).expect("a file");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, COPIED_AT_ONCE + 1)
+        .expect("blocks");
+    assert_eq!(take(".envrc"), Taken::Held);
+    assert!(!world.at(".envrc").exists());
+    assert_eq!(world.kept(".husky/0").as_deref(), Some("x"), "the smallest was copied");
+    assert_eq!(world.kept(".husky/2"), None, "others are still open");
+    assert_eq!(held.finish(&OsFs), Vec::<PathBuf>::new());
+    assert!((0..=OPEN).all(|number| world.kept(&format!(".husky/{number}")).is_some()));
+    assert!(world.upper.path().join(".envrc").exists());
+}
+
 #[test]
 fn large_directory_of_another_file_system_waits() {
     let world = World::new(true);
