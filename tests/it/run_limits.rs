@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::harness::{Running, Said, World, endow, kernel, mark, marked, said};
+use crate::harness::{Pty, Running, Said, World, endow, kernel, mark, marked, said, soon};
 
 fn run(world: &World, options: &[&str], script: &str) -> Said {
     world.run(&[&["run"], options].concat(), script)
@@ -21,6 +21,22 @@ fn time_limit_ends_the_run_and_keeps_what_was_said() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(marked(&mark), Vec::<i32>::new());
     assert!(world.project().join("kept").exists());
+}
+
+/// What endow says waits for a terminal that the user has stopped; its work does not.
+#[test]
+fn time_limit_waits_for_no_terminal() {
+    let world = World::new();
+    let script = "exec 2>over; trap 'echo over >over; exit' TERM; while :; do sleep 0.05; done";
+    let options = ["run", "-v", "--timeout", "1s", "--workspace", "rw", "--", "sh", "-c", script];
+    let mut pty = Pty::start(&world.endow(options));
+    pty.expect("started");
+    pty.type_in("\x13");
+    soon("the command is asked to end", || world.read("over") == "over\n");
+    pty.type_in("\x11");
+    let (code, shown) = pty.end();
+    assert_eq!(code, 124, "{shown}");
+    assert!(shown.contains("time limit"), "{shown}");
 }
 
 #[test]

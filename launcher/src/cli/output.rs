@@ -1,9 +1,11 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
 
+mod unread;
+
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use endow_policy::is_invisible;
 use rustix::io::Errno;
@@ -14,6 +16,7 @@ use super::args::{Color, Style};
 use super::error::CommandError;
 use super::exit;
 use crate::sys::start;
+use unread::Unread;
 
 /// How to speak, decided once.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Output {
     wish: Option<bool>,
     /// Some data could not be written, and somebody would have read it.
     lost: Arc<AtomicBool>,
+    /// What waits for its reader while a command runs; `None` when nothing has to.
+    unread: Arc<Mutex<Option<Unread>>>,
 }
 
 impl Output {
@@ -41,7 +46,8 @@ impl Output {
         };
         let color = wish.unwrap_or(terminal && !no_color());
         let Style { json, quiet, verbose, .. } = *style;
-        Self { json, quiet, verbose, terminal, color, wish, lost: Arc::default() }
+        let (lost, unread) = (Arc::default(), Arc::default());
+        Self { json, quiet, verbose, terminal, color, wish, lost, unread }
     }
 
     /// Returns whether data is to be one JSON object.
@@ -230,16 +236,32 @@ impl Output {
         }
     }
 
+    /// Does something for which no reader may keep it waiting: what nobody takes meanwhile is printed after it.
+    pub(crate) fn without_waiting<T>(&self, act: impl FnOnce() -> T) -> T {
+        *self.unread() = Some(Unread::default());
+        let done = act();
+        if let Some(unread) = self.unread().take() {
+            unread.print();
+        }
+        done
+    }
+
+    fn unread(&self) -> std::sync::MutexGuard<'_, Option<Unread>> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn line(&self, style: &str, line: &str) {
-        let mut stderr = std::io::stderr().lock();
-        let result = match line.split_once(": ") {
+        let line = match line.split_once(": ") {
             Some((word, rest)) if self.color && !style.is_empty() => {
-                writeln!(stderr, "\x1b[{style}m{word}:\x1b[0m {rest}")
+                format!("\x1b[{style}m{word}:\x1b[0m {rest}\n")
             }
-            _ => writeln!(stderr, "{line}"),
+            _ => format!("{line}\n"),
         };
-        // Nobody listens: nothing more can be said.
-        drop(result);
+        match &mut *self.unread() {
+            Some(unread) => unread.print_or_keep(line),
+            // Nobody listens: nothing more can be said.
+            None => drop(std::io::stderr().lock().write_all(line.as_bytes())),
+        }
     }
 }
 

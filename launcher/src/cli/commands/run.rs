@@ -297,7 +297,8 @@ pub(crate) fn supervised(
         record: record.as_ref(),
         ..Given::default()
     };
-    let ran = running::run(&planned, &mut prepared, given, &mut notify)?.without_namespaces();
+    let run = || running::run(&planned, &mut prepared, given, &mut notify);
+    let ran = output.without_waiting(run)?.without_namespaces();
     events.ended(&ran.ended, output);
     let finishing = Instant::now();
     tell_dropped(&planned, &prepared, output);
