@@ -8,7 +8,7 @@ use endow_vfs::state::{StateDir, Sweep};
 
 use super::error::Kind;
 use super::output::Output;
-use super::picked;
+use super::{picked, unguarded};
 
 /// Takes a few dead runs away that hold nothing, others each time, and finishes write-backs that
 /// were begun: before the host is asked anything, so that this run sees all of them.
@@ -20,6 +20,7 @@ pub(crate) fn clear(state: &Path, output: &Output) {
     }
     let Ok(state) = StateDir::open(&OsFs, state) else { return };
     let Ok(swept) = state.sweep(&OsFs, sweep()) else { return };
+    unguarded::tell(&swept.unguarded, output);
     for id in &swept.begun {
         match picked::finish_left(&state, id, output) {
             Ok(true) => output.notice(&format!("finished the write-back of {id}")),

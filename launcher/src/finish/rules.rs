@@ -239,6 +239,11 @@ impl Protects {
     }
 }
 
+/// Returns the protected names of a mount of a run that is over; `None` when a pattern can't be used.
+pub(crate) fn protected(record: &Record, mount: &MountRecord) -> Option<ProtectSet> {
+    Protects::new(record).ok()?.of(mount, mount.source.as_path()).ok()
+}
+
 fn compiled(texts: &[String]) -> Result<ProtectSet, WriteBackError> {
     ProtectSet::new(&rules_of(texts)).map_err(WriteBackError::Pattern)
 }

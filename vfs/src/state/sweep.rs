@@ -9,10 +9,12 @@ use endow_policy::SyncMode;
 
 use super::error::failed;
 use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{HELD, Record, RunId, RunState, STAGED, StateDir, StateError};
+use super::{HELD, MountRecord, Record, RunId, RunState, STAGED, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
+/// What marks a dead run of which it was told what may be left in its live mounts.
+const TOLD: &str = "told";
 /// What tells of a write-back under way, below the run's directory.
 const JOURNAL: &str = "journal";
 /// Runs being made are left alone for this long.
@@ -37,7 +39,7 @@ pub struct Sweep {
 }
 
 /// What a sweep did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Swept {
     /// The runs that were taken away.
     pub removed: Vec<OsString>,
@@ -47,12 +49,14 @@ pub struct Swept {
     pub failed: Vec<OsString>,
     /// Dead runs whose write-back, or undo, is to be finished: they have a journal.
     pub begun: Vec<RunId>,
+    /// Dead runs whose live mounts nobody may have looked through at the end, each told once.
+    pub unguarded: Vec<Record>,
 }
 
 enum Fate {
     Alive,
-    Removed,
-    Kept,
+    Removed(Option<Record>),
+    Kept(Option<Record>),
 }
 
 impl StateDir {
@@ -71,13 +75,14 @@ impl StateDir {
         let begun = begun.filter_map(|name| RunId::parse(name.to_str()?).ok()).collect();
         let mut swept = Swept { begun, ..Swept::default() };
         for name in candidates(names, sweep) {
-            let list = match self.sweep_one(fs, &name) {
+            let (list, unguarded) = match self.sweep_one(fs, &name) {
                 Ok(Fate::Alive) | Err(Errno::NOENT | Errno::WOULDBLOCK) => continue,
-                Ok(Fate::Removed) => &mut swept.removed,
-                Ok(Fate::Kept) => &mut swept.kept,
-                Err(_) => &mut swept.failed,
+                Ok(Fate::Removed(unguarded)) => (&mut swept.removed, unguarded),
+                Ok(Fate::Kept(unguarded)) => (&mut swept.kept, unguarded),
+                Err(_) => (&mut swept.failed, None),
             };
             list.push(name);
+            swept.unguarded.extend(unguarded);
         }
         Ok(swept)
     }
@@ -96,13 +101,14 @@ impl StateDir {
             Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
             result => result?,
         }
-        let Some(dead) = dead(fs, dir.as_fd(), name) else { return Ok(Fate::Kept) };
+        let Some(dead) = dead(fs, dir.as_fd(), name) else { return Ok(Fate::Kept(None)) };
         if !is_disposable(fs, dir.as_fd(), &dead)? {
-            return Ok(Fate::Kept);
+            return Ok(Fate::Kept(dead.unguarded(fs, dir.as_fd())));
         }
+        let unguarded = dead.unguarded(fs, dir.as_fd());
         // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
         remove_tree(fs, runs, name).map_err(|left| left.errno)?;
-        Ok(Fate::Removed)
+        Ok(Fate::Removed(unguarded))
     }
 }
 
@@ -145,7 +151,9 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
     let Some(entries) = few(fs, run)? else { return Ok(false) };
     for entry in entries {
         let is_disposable = match entry.name.to_str() {
-            Some("mask" | "sockets" | "started" | "denials.jsonl" | RECORD | NEW_RECORD) => true,
+            Some("mask" | "sockets" | "started" | "denials.jsonl" | TOLD | RECORD | NEW_RECORD) => {
+                true
+            }
             Some(STAGED) => dead.record.is_none(),
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")
@@ -164,6 +172,14 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
 }
 
 impl Dead {
+    /// Returns its record where it had live mounts that were watched, unless that was told before.
+    fn unguarded(self, fs: &dyn Fs, run: BorrowedFd<'_>) -> Option<Record> {
+        let record = self.record.filter(|it| it.mounts.iter().any(MountRecord::is_held))?;
+        // Where no mark can be made it is told once more.
+        let is_told = matches!(fs.create_file(run, OsStr::new(TOLD)), Err(Errno::EXIST));
+        (!is_told).then_some(record)
+    }
+
     fn is_disposable_layer(
         &self,
         fs: &dyn Fs,

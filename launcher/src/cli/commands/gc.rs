@@ -13,7 +13,7 @@ use crate::cli::bounds::{self, Sizes};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::kept::{Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::{cache, json, picked, sources, stale, surroundings, table};
+use crate::cli::{cache, json, picked, sources, stale, surroundings, table, unguarded};
 
 const REMOVE: Verb = Verb {
     word: "remove",
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
     let mut collected = Collected::default();
     let before = Kept::list()?;
     if let Some(state) = before.state().filter(|_| !args.dry_run) {
-        collected.swept = swept(state)?;
+        collected.swept = swept(state, output)?;
         finish_begun(&before, &mut collected, output);
     }
     let kept = Kept::list()?;
@@ -88,9 +88,10 @@ fn with_hint(error: CommandError) -> String {
 }
 
 /// Takes dead runs away that hold nothing.
-fn swept(state: &StateDir) -> Result<Vec<String>, CommandError> {
+fn swept(state: &StateDir, output: &Output) -> Result<Vec<String>, CommandError> {
     let sweep = Sweep { candidates: usize::MAX, start: 0, now: SystemTime::now() };
     let swept = state.sweep(&OsFs, sweep)?;
+    unguarded::tell(&swept.unguarded, output);
     Ok(swept.removed.iter().map(|name| name.to_string_lossy().into_owned()).collect())
 }
 
