@@ -105,7 +105,7 @@ pub use starter::{Starter, starter};
 pub use state::StateRules;
 pub use stated::Stated;
 pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
-pub use trust::{Grant, Judgement, TrustError, judge, narrowed};
+pub use trust::{Grant, Judgement, TrustError, View, judge, narrowed};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
 pub use visible::is_invisible;

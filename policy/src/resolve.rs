@@ -254,7 +254,7 @@ fn patterns_below_mounts(
 }
 
 /// Returns the mounts that no stronger source removed.
-fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
+pub(crate) fn mounts(composed: &Composed) -> BTreeMap<GuestPath, MountSpec> {
     let root = composed.mounts.get(&GuestPath::root()).and_then(|mount| mount.backend.as_ref());
     let is_tree = root.is_some_and(BackendSpec::is_tree);
     let kept = composed.mounts.iter().filter_map(|(at, mount)| {

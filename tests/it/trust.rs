@@ -39,6 +39,36 @@ fn narrowing_file_needs_no_trust() {
     assert!(trust(&world, &[]).ok().contains("grants nothing"));
 }
 
+/// A file is measured where it holds, wherever it is named from.
+#[test]
+fn file_that_is_named_is_measured_by_its_own_directory() {
+    let world = World::new();
+    world.write("home/project/sib/secret", "secret");
+    world.write("home/project/evil/endow.toml", "version = 1\n[mounts]\n\"..\" = \"cow\"\n");
+    let named = trust(&world, &["evil/endow.toml"]);
+    assert!(named.fails(120).contains("nobody can be asked"), "{}", named.stderr);
+    assert!(named.stdout.contains("grants mounts.\"..\" (cow)"), "{}", named.stdout);
+    let mut inside = world.endow(["--", "cat", "../sib/secret"]);
+    said(inside.current_dir(world.project().join("evil"))).fails(120);
+}
+
+/// The file is weaker than the flags, and takes nothing of theirs back by standing in the workspace's place.
+#[test]
+fn flags_that_narrow_hold_beside_a_projects_file() {
+    let world = World::new();
+    let (ro, live) = (["--workspace", "ro"], ["--workspace", "rw"]);
+    world.run(&ro, "echo x >made").fails(2);
+    world.write("home/project/endow.toml", "version = 1\n[mounts]\n\".\" = \"cow\"\n");
+    let refused = world.run(&ro, "echo x >made");
+    assert!(refused.fails(120).contains("grants mounts.\".\" (cow)"), "{}", refused.stderr);
+    world.run(&["--workspace", "none", "--chdir", "/"], "true").fails(120);
+    world.run(&live, "true").ok();
+    assert!(trust(&world, &[]).ok().contains("grants nothing"));
+    world.run(&ro, "true").fails(120);
+    assert!(trust(&world, &["--yes"]).ok().contains("trusted"));
+    world.run(&ro, "true").ok();
+}
+
 #[test]
 fn trust_is_asked_for_and_ends_with_the_next_change() {
     let world = World::new();

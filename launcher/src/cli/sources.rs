@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
-    StateRules, Vars, compose, judge, narrowed, parse, resolve,
+    StateRules, Vars, View, compose, judge, narrowed, parse, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -58,7 +58,8 @@ fn read_with(
     surroundings: &Surroundings,
     profile: Option<&OwnProfile>,
 ) -> Result<Found, CommandError> {
-    let mut reader = Reader::new(surroundings);
+    let flags = Some(args.flags().layer()?);
+    let mut reader = Reader { flags, ..Reader::new(surroundings) };
     let mut sources = Sources {
         user_profiles: reader.user_profiles()?,
         command_profile: profile.map(|profile| profile.name.clone()),
@@ -74,7 +75,7 @@ fn read_with(
             sources.project = reader.project(&sources)?;
         }
     }
-    sources.flags = Some(args.flags().layer()?);
+    sources.flags = reader.flags;
     let policy = settle(&sources, &surroundings.vars)?;
     Ok(Found { policy, files: reader.files, held: reader.held })
 }
@@ -121,13 +122,15 @@ pub(crate) fn user_profiles(surroundings: &Surroundings) -> Result<Vec<ProfileTe
 
 struct Reader<'a> {
     surroundings: &'a Surroundings,
+    /// What the run's flags say: a project is measured by what the run shows without it.
+    flags: Option<PolicyFile>,
     files: Vec<(String, Vec<u8>)>,
     held: Vec<HostPath>,
 }
 
 impl<'a> Reader<'a> {
     fn new(surroundings: &'a Surroundings) -> Self {
-        Self { surroundings, files: Vec::new(), held: Vec::new() }
+        Self { surroundings, flags: None, files: Vec::new(), held: Vec::new() }
     }
 
     fn dirs(&self) -> &Dirs {
@@ -155,8 +158,8 @@ impl<'a> Reader<'a> {
         for path in enclosing_files(vars) {
             let text = read_own(&path)?;
             let file = self.parse_text(&path, FileKind::Project, &text)?;
-            let before = compose(&all, vars)?;
-            all.enclosing.push(narrowed(&file, &before, vars));
+            let (before, view) = (compose(&all, vars)?, self.view(&all)?);
+            all.enclosing.push(narrowed(&file, &before, &view, vars));
         }
         Ok(all.enclosing)
     }
@@ -172,6 +175,13 @@ impl<'a> Reader<'a> {
         accepted.map_err(|error| CommandError::untrusted(&error)).map(|()| Some(file))
     }
 
+    /// Returns what a run with these and its flags shows.
+    fn view(&self, weaker: &Sources) -> Result<View, CommandError> {
+        let vars = &self.surroundings.vars;
+        let others = Sources { flags: self.flags.clone(), ..weaker.clone() };
+        Ok(View::of(&compose(&others, vars)?, vars))
+    }
+
     fn judged(
         &mut self,
         path: &Path,
@@ -181,8 +191,9 @@ impl<'a> Reader<'a> {
         let file = self.parse_text(path, FileKind::Project, &text)?;
         let trusted = trusted::is_trusted(&self.dirs().config, path, &text);
         let vars = &self.surroundings.vars;
+        let view = self.view(weaker)?;
         let weaker = compose(weaker, vars)?;
-        let judgement = judge(&file, &weaker, vars);
+        let judgement = judge(&file, &weaker, &view, vars);
         Ok((Project { path: path.to_owned(), text, trusted, judgement }, file))
     }
 

@@ -9,8 +9,10 @@ mod remote;
 mod secrets;
 mod shown;
 mod ssh_agent;
+mod view;
 
 pub use narrowed::narrowed;
+pub use view::View;
 
 use crate::compose::Composed;
 use crate::{
@@ -46,13 +48,13 @@ pub struct TrustError {
     pub grants: Vec<Grant>,
 }
 
-/// Divides the entries of a project file, measured by the weaker layers.
-pub fn judge(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> Judgement {
+/// Divides the entries of a project file, measured by the weaker layers, and its mounts by what a run shows without it.
+pub fn judge(file: &PolicyFile, weaker: &Composed, view: &View, vars: &Vars) -> Judgement {
     let mut judgement = Judgement::default();
     judgement.lists(file, weaker);
     judgement.switches(file, weaker);
     judgement.workspace(file, weaker);
-    mounts::judge(&mut judgement, file, weaker, vars);
+    mounts::judge(&mut judgement, file, view, vars);
     network::judge(&mut judgement, &file.network, weaker);
     secrets::judge(&mut judgement, &file.secrets);
     ssh_agent::judge(&mut judgement, &file.ssh_agent);

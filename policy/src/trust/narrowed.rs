@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{limits, mounts};
+use super::{View, limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
 use crate::network::{Edit, NetworkTable};
@@ -14,11 +14,11 @@ use crate::{
     NetworkMode, PolicyFile, Stated, Vars, WorkspaceAccess, workspace::DEFAULT_WORKSPACE_ACCESS,
 };
 
-/// Returns a file with those entries alone that give nothing, measured by the weaker layers.
-pub fn narrowed(file: &PolicyFile, weaker: &Composed, vars: &Vars) -> PolicyFile {
+/// Returns a file with those entries alone that give nothing, measured by the weaker layers and by what a run shows without it.
+pub fn narrowed(file: &PolicyFile, weaker: &Composed, view: &View, vars: &Vars) -> PolicyFile {
     let places = Places::of(file, vars);
     let way = way(file, vars);
-    let mounts = file.mounts.iter().filter(|it| mounts::narrows(it, &places, weaker, vars));
+    let mounts = file.mounts.iter().filter(|it| mounts::narrows(it, &places, view));
     PolicyFile {
         name: file.name.clone(),
         kind: file.kind,

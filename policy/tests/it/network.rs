@@ -165,7 +165,8 @@ fn judged(user: &str, project: &str) -> String {
     };
     let weaker = compose(&sources, &vars()).expect("composes");
     let file = text(FileKind::Project, &format!("[network]\n{project}"));
-    let judgement = judge(&file, &weaker, &vars());
+    let view = endow_policy::View::of(&weaker, &vars());
+    let judgement = judge(&file, &weaker, &view, &vars());
     let lines = judgement.narrowing.iter().map(|it| format!("- {} {}", it.origin, it.what));
     let grants = judgement.grants.iter().map(|it| format!("+ {} {}", it.origin, it.what));
     lines.chain(grants).collect::<Vec<_>>().join("\n")

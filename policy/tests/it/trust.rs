@@ -1,16 +1,23 @@
 //! What a project file may say before it is trusted.
 
-use endow_policy::{FileKind, Sources, compose, judge, narrowed};
+use endow_policy::{FileKind, Flags, Sources, View, compose, judge, narrowed};
 use insta::assert_snapshot;
 
 use crate::harness::*;
 
 /// Judges a project file above a user file; `+` gives more, `-` narrows.
 fn verdicts(user: &str, project: &str) -> String {
-    let sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
+    verdicts_with(user, &Flags::default(), project)
+}
+
+/// The same in a run with flags.
+fn verdicts_with(user: &str, flags: &Flags, project: &str) -> String {
+    let mut sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
     let weaker = compose(&sources, &vars()).expect("composes");
+    sources.flags = Some(flags.layer().expect("a layer"));
+    let view = View::of(&compose(&sources, &vars()).expect("composes"), &vars());
     let file = text(FileKind::Project, project);
-    let judgement = judge(&file, &weaker, &vars());
+    let judgement = judge(&file, &weaker, &view, &vars());
     assert_eq!(judgement.accept(&file).is_err(), !judgement.grants.is_empty());
     let line = |mark, list: &[endow_policy::Grant]| {
         list.iter().map(|g| format!("{mark} {} {}", g.origin, g.what)).collect::<Vec<_>>()
@@ -67,8 +74,10 @@ command = ["true"]
     );
     let sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
     let weaker = compose(&sources, &vars()).expect("composes");
-    assert!(!judge(&file, &weaker, &vars()).grants.is_empty(), "control");
-    let judgement = judge(&narrowed(&file, &weaker, &vars()), &weaker, &vars());
+    let view = View::of(&weaker, &vars());
+    assert!(!judge(&file, &weaker, &view, &vars()).grants.is_empty(), "control");
+    let narrowed = narrowed(&file, &weaker, &view, &vars());
+    let judgement = judge(&narrowed, &weaker, &view, &vars());
     assert_eq!(judgement.grants, []);
     let kept: Vec<&str> = judgement.narrowing.iter().map(|it| it.what.as_str()).collect();
     let all = kept.join("\n");
@@ -276,6 +285,47 @@ fn the_workspace_itself_may_be_lowered() {
     assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[mounts]\n\".\" = \"rw\""), @r#"+ endow.toml:3 mounts."." (rw)"#);
     assert_snapshot!(verdicts("[workspace]\naccess = \"ro\"", "[workspace]\naccess = \"rw\""), @r#"+ endow.toml:3 workspace.access = "rw""#);
     assert_snapshot!(verdicts("", "[mounts]\n\".\" = { access = \"ro\", nodeny = true }"), @r#"+ endow.toml:3 mounts."." (ro nodeny)"#);
+}
+
+/// The flags of a run are stronger than a project's file, and so is what they leave out.
+#[test]
+fn flags_are_what_a_project_is_measured_by() {
+    let cow = "[mounts]\n\".\" = \"cow\"";
+    let workspace = |word: &str| Flags { workspace: Some(word.to_owned()), ..Flags::default() };
+    let grants = |flags: &Flags, project: &str| verdicts_with("", flags, project).contains('+');
+    assert!(!grants(&Flags::default(), cow) && !grants(&workspace("rw"), cow));
+    assert!(grants(&workspace("ro"), cow) && grants(&workspace("none"), cow));
+    let ro = "[mounts]\n\".\" = \"ro\"";
+    assert!(!grants(&workspace("ro"), ro) && grants(&workspace("none"), ro));
+    let root = "[workspace]\nroot = \"~/elsewhere\"";
+    assert!(verdicts(root, cow).contains('+'), "another directory is the workspace");
+    let inner = Flags { ro: vec!["./src".into()], chdir: Some("./src".into()), ..Flags::default() };
+    assert!(!grants(&inner, cow), "control");
+    let hidden = "[mounts]\n\"~/data/raw\" = { memory = true }";
+    let open = "[mounts]\n\"~/data/raw\" = false";
+    assert!(!verdicts(hidden, open).contains('+'), "control");
+    let data = Flags { rw: vec!["~/data".into()], ..Flags::default() };
+    assert!(verdicts_with(hidden, &data, open).contains('+'));
+    let tree =
+        Flags { cas: vec![format!("/=sha256:{}/12", "a".repeat(64)).into()], ..Flags::default() };
+    let usr = "[mounts]\n\"/usr\" = \"ro\"";
+    assert!(!grants(&Flags::default(), usr) && grants(&tree, usr));
+}
+
+#[test]
+fn memory_of_a_project_loses_no_work_and_holds_no_more() {
+    for place in [".", "./"] {
+        for source in ["memory", "private"] {
+            let project = format!("[mounts]\n\"{place}\" = {{ {source} = true }}");
+            assert!(verdicts("", &project).contains('+'), "{project}");
+        }
+    }
+    let user = "[mounts]\n\"/x\" = { memory = true, size = \"1M\", noexec = true }";
+    let memory = |rest: &str| verdicts(user, &format!("[mounts]\n\"/x\" = {{ {rest} }}"));
+    assert!(!memory("memory = true, size = \"1M\", noexec = true").contains('+'), "control");
+    assert!(memory("memory = true, size = \"1M\"").contains('+'), "programs");
+    assert!(memory("memory = true, noexec = true").contains('+'), "more bytes");
+    assert!(memory("private = true, noexec = true").contains('+'), "no bound");
 }
 
 #[test]

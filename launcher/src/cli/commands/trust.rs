@@ -19,9 +19,16 @@ pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, Command
     let named = args.file.as_ref().map(|file| cwd.join(file));
     let path = named.or_else(|| sources::project_file(&surroundings.vars)).ok_or_else(no_file)?;
     let path = canonical(path)?;
+    // A file is measured where it holds, wherever it is named.
+    let surroundings = surroundings::read(args.file.as_ref().and(path.parent()))?;
     let project = sources::project(&path, &surroundings)?;
     if !output.is_json() {
         output.text(&shown(&project));
+    }
+    // What is trusted is what was shown: beside the flags of a run the same file may grant something.
+    if project.judgement.grants.is_empty() && !args.yes && !project.trusted {
+        tell(&project, false, output);
+        return Ok(ExitCode::SUCCESS);
     }
     let accepted = project.trusted || is_accepted(args, &project, output)?;
     if accepted && !project.trusted {
@@ -45,7 +52,7 @@ fn no_file() -> CommandError {
 }
 
 fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<bool, CommandError> {
-    if args.yes || project.judgement.grants.is_empty() {
+    if args.yes {
         return Ok(true);
     }
     output.ask("accept it as it is now?").ok_or_else(|| {
@@ -75,7 +82,7 @@ fn tell(project: &Project, accepted: bool, output: &Output) {
     let all = |grants: &[Grant]| -> Vec<Value> {
         grants.iter().map(|it| json!({"origin": it.origin, "what": it.what})).collect()
     };
-    if output.is_json() && accepted {
+    if output.is_json() && (accepted || project.judgement.grants.is_empty()) {
         output.json(&json!({
             "file": project.path.to_string_lossy(),
             "sha256": sources::digest(&project.text),

@@ -1,0 +1,51 @@
+//! What a run shows without a project's file.
+
+use std::collections::BTreeMap;
+
+use crate::compose::Composed;
+use crate::resolve::mounts;
+use crate::workspace::{covering, default_workspace, place};
+use crate::{BackendSpec, GuestPath, MountClass, MountSpec, Vars};
+
+/// The mounts that the weaker layers and the flags make together, the workspace among them: the flags are stronger than a
+/// project's file, but not where that one makes another directory the workspace, or takes away what hides a part of theirs.
+#[derive(Clone, Debug)]
+pub struct View {
+    mounts: BTreeMap<GuestPath, MountSpec>,
+    /// Where the workspace stands, would stand by default, and where the command starts.
+    places: Vec<GuestPath>,
+}
+
+impl View {
+    /// Places the workspace among what all sources but the file say.
+    pub fn of(others: &Composed, vars: &Vars) -> Self {
+        let mut mounts = mounts(others);
+        // Without a place for the command the run does not start, whatever the file says.
+        drop(place(others, vars, &mut mounts));
+        let workspaces = mounts.values().filter(|mount| mount.class == MountClass::Workspace);
+        let default = default_workspace(vars).ok().map(|path| path.to_guest());
+        let places = workspaces.map(|mount| mount.at.clone()).chain(default);
+        let places = places.chain([vars.cwd.to_guest()]).collect();
+        Self { mounts, places }
+    }
+
+    /// Returns what stands at a place.
+    pub(super) fn at(&self, place: &GuestPath) -> Option<&MountSpec> {
+        self.mounts.get(place)
+    }
+
+    /// Returns whether a place is the workspace's, or would be with a mount there.
+    pub(super) fn is_workspace(&self, place: &GuestPath) -> bool {
+        self.places.contains(place)
+    }
+
+    /// Returns whether taking a mount away shows what lies below it in a shallower one: an empty directory over a
+    /// secret hides it, and its removal is a grant.
+    pub(super) fn is_over_something(&self, place: &GuestPath) -> bool {
+        let is_empty = |mount: &MountSpec| {
+            matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. })
+        };
+        let above = place.parent().and_then(|above| covering(&above, &self.mounts));
+        self.places.iter().any(|it| place.is_within(it)) || above.is_some_and(|it| !is_empty(it))
+    }
+}
