@@ -433,3 +433,33 @@ impl Module {
         settings.is_ok_and(|it| it == Self::SETTINGS) && hook.symlink_metadata().is_err()
     }
 }
+
+/// A command with the project's own repository for writing does not make the next one's workspace larger.
+#[test]
+fn repository_around_is_not_reached_by_taking_the_own_one_apart() {
+    let ways = [
+        "rm .git/HEAD",
+        "mv .git/HEAD away",
+        "rm -rf .git",
+        "mv .git away",
+        "find .git -delete",
+        "mkdir new && mv .git/* new",
+    ];
+    for way in ways {
+        let repository = Repository::new();
+        let outer = repository.root.parent().expect("a home").to_owned();
+        let secret = outer.join("outer.txt");
+        fs::write(&secret, "outer").expect("written");
+        repository.git(&outer, &["init", "-q", "-b", "main"]).ok();
+        let read = |options: &[&str]| {
+            let words = [&["run"], options, &["--", "sh", "-c", "cat ../outer.txt"]].concat();
+            said(repository.world.endow(words).current_dir(&repository.root))
+        };
+        read(&[]).fails(1);
+        repository.inside(way);
+        let next = read(&[]);
+        assert_eq!(next.stdout, "", "{way}: {}", next.stderr);
+        let shown = format!("../outer.txt={}", secret.display());
+        assert_eq!(read(&["--ro", &shown]).stdout, "outer", "control: {way}");
+    }
+}

@@ -154,14 +154,9 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
-    /// Returns where what is the user's is looked for without a home.
-    pub(crate) fn in_the_place_of_home(&self) -> Option<&Path> {
-        self.surroundings.in_the_place_of_home()
-    }
-
-    /// Returns where runs are kept.
-    pub(crate) fn state(&self) -> &Path {
-        &self.surroundings.dirs.state
+    /// Returns what is known of the caller.
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
     }
 
     /// Returns what holds.

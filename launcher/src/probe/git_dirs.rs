@@ -14,14 +14,20 @@ const NAMED_MAX: u64 = 8192;
 /// The largest settings of a submodule that are read.
 const CONFIG_MAX: u64 = 1 << 20;
 
-/// Returns the root of the work tree that a directory lies in.
+/// What tells a directory of git's, each by itself: a command with a live mount can take the others away.
+const PARTS: [&str; 5] = ["HEAD", "config", "objects", "refs", "hooks"];
+
+/// Returns the root of the work tree that a directory lies in. One that was taken apart is one still: git would look
+/// further up, and what a command does to its own workspace must not make the next one's larger.
 pub(crate) fn work_tree(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(|path| is_git(&path.join(".git")))
 }
 
 fn is_git(dot_git: &Path) -> bool {
     match fs::symlink_metadata(dot_git) {
-        Ok(found) if found.is_dir() => dot_git.join("HEAD").symlink_metadata().is_ok(),
+        Ok(found) if found.is_dir() => {
+            PARTS.iter().any(|part| dot_git.join(part).symlink_metadata().is_ok())
+        }
         Ok(found) => found.is_file(),
         Err(_) => false,
     }

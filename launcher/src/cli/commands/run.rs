@@ -32,6 +32,7 @@ use crate::finish::{finish, left_at_home};
 use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
 use crate::plan::step::Buffered;
+use crate::probe::small_file::is_absent;
 use crate::supervise::{Notice, Observed, Terminal};
 
 /// Runs the command, in a sandbox that is `opened` already where it is such a one.
@@ -130,12 +131,22 @@ fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError
 
 /// Says before the start that a policy and runs in a home would not be found.
 fn tell_homeless(settled: &Settled, output: &Output) {
-    if let Some(place) = settled.in_the_place_of_home() {
+    if let Some(place) = settled.surroundings().in_the_place_of_home() {
         let place = place.display();
         output.warning(&format!(
             "there is no home: policies and runs are looked for in memory, as in {place}"
         ));
         output.hint("set HOME, or ENDOW_CONFIG_DIR and ENDOW_STATE_DIR");
+    }
+}
+
+/// Says that the workspace is one of git's no more: git works in another around it, if there is one.
+fn tell_headless(settled: &Settled, output: &Output) {
+    let root = settled.surroundings().vars.git_root.as_ref();
+    let directories = root.map(|root| root.as_path().join(".git")).filter(|it| it.is_dir());
+    if let Some(git) = directories.filter(|git| is_absent(&git.join("HEAD"))) {
+        output.warning(&format!("{} is no repository: it has no HEAD", git.display()));
+        output.hint("`git init` makes it one; without the directory one around it counts");
     }
 }
 
@@ -230,7 +241,8 @@ fn disordered(error: StateError) -> CommandError {
 fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
     if !args.amendment.is_foreign {
         tell_homeless(settled, output);
-        left_over::clear(settled.state(), output);
+        tell_headless(settled, output);
+        left_over::clear(&settled.surroundings().dirs.state, output);
     }
 }
 
@@ -348,7 +360,7 @@ fn settled(args: &RunArgs, purpose: Purpose) -> Result<Settled, CommandError> {
         settled.rehearse();
     }
     if let Some(name) = &args.name {
-        naming::accept(name, settled.state())?;
+        naming::accept(name, &settled.surroundings().dirs.state)?;
     }
     Ok(settled)
 }
