@@ -58,3 +58,19 @@ fn closed_terminal_ends_nothing_that_was_started_to_go_on() {
     }
     soon("the run ends by itself", || world.project().join("went").exists());
 }
+
+/// bash goes on after a Ctrl-C that its child seems to have handled.
+#[test]
+fn ctrl_c_ends_the_callers_script_and_loop() {
+    let world = World::new();
+    let loops = "while :; do $E -- sh -c 'echo in; exec sleep 60'; echo again; done";
+    for script in ["$E -- sh -c 'echo in; exec sleep 60'; echo again", loops] {
+        let mut command = world.command("bash");
+        command.args(["-c", script]).env("E", crate::harness::endow());
+        let mut pty = Pty::start(&command);
+        pty.expect("in");
+        pty.type_in("\x03");
+        let (code, shown) = pty.end();
+        assert!(code == 130 && !shown.contains("again"), "{code}: {shown}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Signals: those that come to endow reach the command, and the command starts with the caller's.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::harness::{
     Running, Said, World, is_stopped, mark, marked, pid, project, said, send, soon,
@@ -65,6 +65,26 @@ fn timeout_in_front_leaves_the_command_its_grace_and_its_work() {
     let told = said(&mut command);
     assert_eq!((told.code, told.stdout.as_str()), (124, "in\ngraceful\n"), "{}", told.stderr);
     assert_eq!(world.read("work"), "work\n");
+}
+
+/// A shell tells a signal from an exit code of the same number. A kill is told by the code alone.
+#[test]
+fn endow_ends_by_the_signal_that_ended_the_command() {
+    use std::os::unix::process::ExitStatusExt;
+    let world = World::new();
+    for signal in [HUP, INT, 3, 6, 11, TERM, KILL] {
+        let script = format!("kill -{signal} $$");
+        let status = |mut command: Command| command.status().expect("it runs");
+        let mut bare = world.command("sh");
+        bare.args(["-c", &script]);
+        let bare = status(bare);
+        let inside = status(world.endow(["--", "sh", "-c", &script]));
+        assert_eq!(bare.signal(), Some(signal), "control");
+        let wanted = if signal == KILL { (None, Some(137)) } else { (Some(signal), None) };
+        assert_eq!((inside.signal(), inside.code()), wanted);
+    }
+    let core = said(&mut world.endow(["--", "sh", "-c", "ulimit -c unlimited; kill -11 $$"]));
+    assert_eq!(core.code, 139);
 }
 
 /// The kernel tells a member of a group of no sender, when the one before it is in another pid namespace.

@@ -15,6 +15,7 @@ use crate::apply::SpawnError;
 use crate::plan::step::ExecSpec;
 use crate::probe::real_path::without_dots;
 use crate::supervise::{Counted, Ended, Outcome};
+use crate::sys;
 
 /// As many links the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -76,6 +77,18 @@ fn code(ended: &Ended, output: &Output) -> ExitCode {
     };
     output.warning(limit);
     ExitCode::from(exit::TIMED_OUT)
+}
+
+/// Ends as the command did, by its signal: a shell that runs a script or a loop stops at a Ctrl-C that its child died of, and
+/// names a crash. Returns where nothing comes of it, as in pid 1 of a container; the exit code says the same then. A kill is
+/// left out: whoever was killed had no time to say anything.
+pub(crate) fn as_the_command(outcome: Outcome, code: ExitCode) {
+    if let Outcome::Signaled(signal) = outcome
+        && signal != Signal::KILL.as_raw()
+        && code == code_of(exit::SIGNAL_BASE + signal)
+    {
+        sys::signal::end_by(signal);
+    }
 }
 
 fn full(counted: Counted) -> &'static str {

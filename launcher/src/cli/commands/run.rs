@@ -67,8 +67,12 @@ pub(crate) fn run(
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
             }
+            let outcome = run.ended.outcome;
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
+            if !args.amendment.is_foreign {
+                code.iter().for_each(|code| ending::as_the_command(outcome, *code));
+            }
             // The report tells of an error already: there is one object, whatever happens.
             if output.is_json() { code.or_else(|error| Ok(error.kind.code().into())) } else { code }
         }
