@@ -301,3 +301,26 @@ fn session_without_a_terminal_changes_nothing() {
     command.args(["--wait"]).arg(endow()).args(["--", "bash", "-c", script]);
     assert_eq!(said(&mut command).ok(), "1\nfine\n");
 }
+
+/// What endow makes for itself it must be able to use; the command has the caller's umask.
+#[test]
+fn umask_of_the_caller_is_the_commands_alone() {
+    for mask in ["0177", "0277", "0777", "0022"] {
+        let world = World::new();
+        let mut command = world.command("sh");
+        command.args(["-c", &format!("umask {mask}; exec \"$E\" -- sh -c umask")]);
+        let first = said(command.env("E", endow()));
+        assert_eq!(first.ok().trim(), mask, "{}", first.stderr);
+        world.run(&["run"], "true").ok();
+    }
+}
+
+/// The kernel's name for the processor is another then, which stays what it is.
+#[test]
+fn caller_may_have_another_personality() {
+    let world = World::new();
+    let mut command = world.command("setarch");
+    let name = if cfg!(target_arch = "x86_64") { "linux32" } else { "uname26" };
+    let endow = endow().display().to_string();
+    said(command.args([name, &endow, "--", "true"])).ok();
+}

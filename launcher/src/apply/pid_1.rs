@@ -62,7 +62,7 @@ fn open(start: &Start, view: &mut View) -> Result<Inherited, StepFailure> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(of_pid_1)?;
     sys::signal::set_mask(SignalSet::ALL).map_err(of_pid_1)?;
     sys::signal::set_disposition(libc::SIGCHLD, Disposition::Default);
-    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    let umask = sys::start::umask_of_command(rustix::process::umask(rustix::fs::Mode::empty()));
     // Where none is to be made the call may be refused, as containers do.
     if let Some(namespaces) = start.namespaces {
         let others = others(namespaces, start.has_network);

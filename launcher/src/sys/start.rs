@@ -6,8 +6,9 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, umask};
 
 use super::heap;
 use super::signal::{self, Disposition, SignalSet};
@@ -20,6 +21,11 @@ const SIGXFSZ_IGNORED: u32 = 1 << 6;
 static STATE: AtomicU32 = AtomicU32::new(0);
 static BLOCKED: AtomicU64 = AtomicU64::new(0);
 static PARENT: AtomicI32 = AtomicI32::new(0);
+/// The owner's bits of the caller's umask.
+static OWNER_MASK: AtomicU32 = AtomicU32::new(0);
+
+/// The bits that a umask may take from what endow makes for itself, which its owner must be able to use.
+const OTHERS: u32 = 0o077;
 
 extern "C" fn record() {
     heap::note();
@@ -45,6 +51,9 @@ extern "C" fn record() {
     }
     STATE.store(state, Ordering::Relaxed);
     BLOCKED.store(signal::blocked().0, Ordering::Relaxed);
+    let mask = umask(Mode::from_raw_mode(OTHERS));
+    umask(mask & Mode::from_raw_mode(OTHERS));
+    OWNER_MASK.store(mask.as_raw_mode() & !OTHERS, Ordering::Relaxed);
 }
 
 // SAFETY: the C runtime calls the functions of this section once, before `main`, with the C
@@ -68,10 +77,16 @@ pub(crate) fn parent() -> Option<Pid> {
     Pid::from_raw(PARENT.load(Ordering::Relaxed))
 }
 
+/// Returns the umask that the command is to find, of the one that this process has.
+pub(crate) fn umask_of_command(own: Mode) -> Mode {
+    own | Mode::from_raw_mode(OWNER_MASK.load(Ordering::Relaxed))
+}
+
 /// From here on commands find nothing of the caller's: standard streams are open, and no signal is blocked or
 /// ignored. For this process nothing changes.
 pub(crate) fn forget() {
     STATE.store(FORGOTTEN, Ordering::Relaxed);
+    OWNER_MASK.store(0, Ordering::Relaxed);
     BLOCKED.store(0, Ordering::Relaxed);
 }
 
