@@ -29,7 +29,7 @@ pub struct Degradation {
 }
 
 /// The losses that can be accepted by name.
-const LOSSES: [&str; 4] = ["deny", "memory", "pids", "protect"];
+pub(crate) const LOSSES: [&str; 4] = ["deny", "memory", "pids", "protect"];
 
 /// Decides the level and refuses what can't be enforced and was not given up by name.
 pub(super) fn decide(policy: &Policy, host: &HostFacts) -> Result<Enforcement, PlanError> {

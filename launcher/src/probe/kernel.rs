@@ -12,7 +12,8 @@ pub(super) fn facts(outer_level: Option<&str>) -> KernelFacts {
     let uname = rustix::system::uname();
     KernelFacts {
         version: version(&uname.release().to_string_lossy()),
-        arch: uname.machine().to_string_lossy().into_owned(),
+        // What the kernel says of itself may be another's name (`setarch i686`): the processor stays this one.
+        arch: std::env::consts::ARCH.to_owned(),
         landlock_abi: sys::landlock::abi(),
         userns_refused: outer_level.and_then(super::userns::refused_inside),
         seccomp: true,
