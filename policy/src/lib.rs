@@ -108,5 +108,5 @@ pub use sync::{OnConflict, SyncMode, SyncRules, SyncTable};
 pub use trust::{Grant, Judgement, TrustError, View, judge, narrowed};
 pub use unit::{UnitError, parse_duration, parse_size};
 pub use vars::Vars;
-pub use visible::is_invisible;
+pub use visible::{is_invisible, printable};
 pub use workspace::{DEFAULT_WORKSPACE_ACCESS, default_workspace, projects};

@@ -8,3 +8,12 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     c.is_control() || formats
 }
+
+/// Names may hold escape sequences, and characters that turn or hide what is beside them; none of them
+/// reaches the terminal.
+pub fn printable(text: &str) -> String {
+    let escape = |c: char| {
+        if is_invisible(c) && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
+    };
+    text.chars().map(escape).collect()
+}

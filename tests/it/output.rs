@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::process::Command;
 
-use crate::harness::{Said, said};
+use crate::harness::{Said, World, said};
 use crate::kept_changes::Changed;
 
 /// What stands where nothing more can be written.
@@ -85,4 +85,19 @@ fn code_of_a_run_is_the_command_s_whatever_becomes_of_its_report() {
         let mut run = changed.world.endow(["run", "--json", "--", "sh", "-c", &script]);
         is_told(&into_full(&mut run), code, "run --json");
     }
+}
+
+/// A name may hold line ends, and what moves a terminal's cursor.
+#[test]
+fn names_forge_no_line_of_a_plan() {
+    let world = World::new();
+    world.write("home/project/q\u{1b}[2J\nlevel   full\nmount   nothing (forged)/.env", "secret");
+    let plan = said(&mut world.endow(["plan", "--", "true"]));
+    let forged = plan.ok().lines().filter(|line| line.contains("forged)")).collect::<Vec<_>>();
+    assert!(!forged.is_empty(), "the control: {}", plan.stdout);
+    assert!(
+        forged.iter().all(|line| !line.starts_with("mount") && line.contains("\\n")),
+        "{forged:?}"
+    );
+    assert!(!plan.stdout.contains('\u{1b}'));
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use endow_policy::is_invisible;
+pub(crate) use endow_policy::printable;
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::json;
@@ -272,15 +272,6 @@ fn write_out(bytes: &[u8]) -> std::io::Result<()> {
 
 fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-}
-
-/// Names may hold escape sequences, and characters that turn or hide what is beside them; none of them
-/// reaches the terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let escape = |c: char| {
-        if is_invisible(c) && c != '\t' { c.escape_default().to_string() } else { c.to_string() }
-    };
-    text.chars().map(escape).collect()
 }
 
 #[cfg(test)]

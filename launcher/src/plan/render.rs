@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use endow_policy::{BackendSpec, Network, Protocol};
+use endow_policy::{BackendSpec, Network, Protocol, printable};
 
 use super::awaited::AwaitedMount;
 use super::landlock::LandlockPlan;
@@ -15,71 +15,80 @@ use super::{ChosenKeys, Namespaces, Plan, Presented, Walk, WhyCopied};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "level   {}", self.enforcement.level.word())?;
+        line(f, format_args!("level   {}", self.enforcement.level.word()))?;
         for loss in &self.enforcement.degradations {
-            writeln!(f, "lost    {} ({})", loss.word, loss.reason)?;
+            line(f, format_args!("lost    {} ({})", loss.word, loss.reason))?;
         }
         lines(f, "mount", &self.placement.mounts)?;
         lines(f, "awaited", &self.placement.awaited)?;
         self.supervise.network.iter().try_for_each(|network| served(f, network))?;
         for secret in &self.secrets {
-            writeln!(f, "secret  {} ({})", secret.value, secret.origin)?;
+            line(f, format_args!("secret  {} ({})", secret.value, secret.origin))?;
         }
         self.ssh_agent.as_ref().map_or(Ok(()), |chosen| keys(f, chosen))?;
         for bridge in self.bridges.iter().flat_map(|it| &it.open) {
-            writeln!(f, "bridge  {} ({})", bridge.value, bridge.origin)?;
+            line(f, format_args!("bridge  {} ({})", bridge.value, bridge.origin))?;
         }
         for name in &self.withheld_outside {
-            writeln!(f, "without {name} (outside)")?;
+            line(f, format_args!("without {name} (outside)"))?;
         }
         lines(f, "walk", &self.walks)?;
         lines(f, "prepare", &self.prepare)?;
         match self.opening.namespaces {
             Some(Namespaces { network: true, .. }) => {
-                writeln!(f, "clone   user mount pid ipc uts cgroup network")?;
+                line(f, format_args!("clone   user mount pid ipc uts cgroup network"))?;
             }
-            Some(_) => writeln!(f, "clone   user mount pid ipc uts cgroup")?,
-            None => writeln!(f, "clone   no namespaces")?,
+            Some(_) => line(f, format_args!("clone   user mount pid ipc uts cgroup"))?,
+            None => line(f, format_args!("clone   no namespaces"))?,
         }
         lines(f, "open", &self.opening.steps)?;
         lines(f, "init", &self.init)?;
         lines(f, "confine", &self.confine)?;
         lines(f, "payload", &self.payload)?;
         for (name, variable) in &self.environment.variables {
-            writeln!(f, "env     {} ({})", name.to_string_lossy(), variable.rule)?;
+            let name = name.to_string_lossy();
+            line(f, format_args!("env     {name} ({})", variable.rule))?;
         }
-        writeln!(f, "exec    {}", self.exec)?;
-        self.checkpoint.iter().try_for_each(|it| writeln!(f, "record  {} <- {}", it.at, it.source))
+        line(f, format_args!("exec    {}", self.exec))?;
+        if let Some(checkpoint) = &self.checkpoint {
+            line(f, format_args!("record  {} <- {}", checkpoint.at, checkpoint.source))?;
+        }
+        Ok(())
     }
 }
 
 /// What the supervisor serves, each with who wrote it.
 fn served(f: &mut Formatter<'_>, network: &Network) -> fmt::Result {
     for rule in &network.allow {
-        writeln!(f, "allow   {} ({})", rule.value, rule.origin)?;
+        line(f, format_args!("allow   {} ({})", rule.value, rule.origin))?;
     }
     for port in &network.publish {
-        writeln!(f, "publish {} ({})", port.value, port.origin)?;
+        line(f, format_args!("publish {} ({})", port.value, port.origin))?;
     }
     let proxy = network.proxy.as_ref();
-    proxy.map_or(Ok(()), |port| writeln!(f, "proxy   {} ({})", port.value, port.origin))
+    proxy.map_or(Ok(()), |port| line(f, format_args!("proxy   {} ({})", port.value, port.origin)))
 }
 
 /// The keys that can be used, each with who chose it, and who is asked.
 fn keys(f: &mut Formatter<'_>, chosen: &ChosenKeys) -> fmt::Result {
     for key in &chosen.keys {
-        writeln!(f, "ssh-key {} ({})", key.value, key.origin)?;
+        line(f, format_args!("ssh-key {} ({})", key.value, key.origin))?;
     }
-    writeln!(f, "agent   {}", chosen.agent)?;
+    line(f, format_args!("agent   {}", chosen.agent))?;
     if chosen.confirm.is_empty() {
         Ok(())
     } else {
-        writeln!(f, "asks    {}", chosen.confirm.join(" "))
+        line(f, format_args!("asks    {}", chosen.confirm.join(" ")))
     }
 }
 
 fn lines<T: Display>(f: &mut Formatter<'_>, word: &str, items: &[T]) -> fmt::Result {
-    items.iter().try_for_each(|item| writeln!(f, "{word:<7} {item}"))
+    items.iter().try_for_each(|item| line(f, format_args!("{word:<7} {item}")))
+}
+
+/// A name may hold line ends, and what moves a terminal's cursor: it forges no line.
+fn line(f: &mut Formatter<'_>, text: fmt::Arguments<'_>) -> fmt::Result {
+    writeln!(f, "{}", printable(&text.to_string()))
 }
 
 impl Display for Placed {
