@@ -64,7 +64,8 @@ impl Patch {
         self.modes(old, new);
         let is_text = [old, new].into_iter().flatten().all(Blob::is_text);
         let [was, is] = [old, new].map(|blob| object_name(blob, self.look.algorithm));
-        if was == is && [old, new].into_iter().flatten().all(|blob| blob.bytes().is_some()) {
+        let is_known = [old, new].into_iter().flatten().all(|blob| blob.bytes().is_some());
+        if was == is && is_known {
             return;
         }
         let short = |name: &str| if is_text { name[..SHORT].to_owned() } else { name.to_owned() };
@@ -72,7 +73,10 @@ impl Patch {
             (Some(old), Some(new)) if old.mode == new.mode => format!(" {:o}", old.mode),
             _ => String::new(),
         };
-        self.line(HEAD, &format!("index {}..{}{mode}", short(&was), short(&is)));
+        // By the name of no content git would empty the file; without the line it refuses the patch.
+        if is_known {
+            self.line(HEAD, &format!("index {}..{}{mode}", short(&was), short(&is)));
+        }
         if is_text {
             self.text(path, old, new);
         } else {

@@ -173,4 +173,5 @@ fn what_is_too_large_is_marked() {
     let patch = patch(Path::new("f"), &Pair { old: file(b"a"), new: large }, Look::default());
     let text = String::from_utf8(patch).expect("a text");
     assert!(text.ends_with("Binary files a/f and b/f differ\n"), "{text}");
+    assert!(!text.contains("index "), "git takes it for an empty file: {text}");
 }
