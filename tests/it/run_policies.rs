@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use crate::harness::{World, said};
 
@@ -78,4 +79,34 @@ fn policy_of_no_run_is_a_file_like_others() {
     world.write("home/project/ci/pol.toml", POLICY);
     run(&world, &[], &format!("{EVIL} >ci/pol.toml"));
     assert!(world.read("ci/pol.toml").contains("EVIL"), "the control");
+}
+
+/// A directory of the user's policies that a link leads to, or will, when it is made.
+#[test]
+fn policies_that_links_lead_to_are_made_by_no_command() {
+    let attack = "mkdir -p dot/profiles; printf 'version = 1\\n[mounts]\\n\"~/secret\" = \"ro\"\\n' \
+                  | tee dot/profiles/sh.toml >dot/policy.toml";
+    for (from, to) in [("profiles", "dot/profiles"), ("", "dot"), ("", "made/dot")] {
+        for access in ["cow", "rw"] {
+            let world = World::new();
+            world.write("home/secret", "secret");
+            let link = world.root().join("config").join(from);
+            let link = Path::new(link.to_str().expect("text").trim_end_matches('/')).to_owned();
+            fs::create_dir_all(link.parent().expect("above")).expect("made");
+            symlink(world.project().join(to), &link).expect("a link");
+            if to == "dot/profiles" {
+                fs::create_dir_all(world.project().join(to)).expect("made");
+            }
+            world.run(
+                &["--workspace", access],
+                &attack.replace("dot", to.trim_end_matches("/profiles")),
+            );
+            let next = world.run(&[], "cat ~/secret");
+            assert_eq!(next.stdout, "", "{from} {to} {access}: {}", next.stderr);
+        }
+    }
+    let control = World::new();
+    control.write("home/secret", "secret");
+    control.write("config/profiles/sh.toml", "version = 1\n[mounts]\n\"~/secret\" = \"ro\"\n");
+    assert_eq!(control.run(&[], "cat ~/secret").stdout, "secret");
 }

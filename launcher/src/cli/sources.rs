@@ -243,6 +243,13 @@ pub(super) fn profile_path(dirs: &Dirs, name: &str) -> PathBuf {
     dirs.config.join(PROFILES).join(format!("{name}.toml"))
 }
 
+/// Returns the directory of the user's profiles where a link leads to it: what it leads to may lie in a grant, and a new
+/// profile there would be the next command's.
+pub(super) fn linked_profiles(dirs: &Dirs) -> Option<PathBuf> {
+    let directory = dirs.config.join(PROFILES);
+    directory.is_symlink().then_some(directory)
+}
+
 /// Reads a profile; one that can't be read is an error, never no profile.
 fn profile(path: &Path) -> Option<Result<ProfileText, CommandError>> {
     if path.extension()? != "toml" {

@@ -330,7 +330,7 @@ fn ask(
     let mut own = own_directories(&surroundings.dirs)?;
     let missing = own_missing_in_grant(found, &own, &looked.paths)?;
     if wish == Own::Made && missing {
-        make_own(&surroundings.dirs)?;
+        make_own(&own)?;
         own = own_directories(&surroundings.dirs)?;
     }
     let questions = Questions {
@@ -370,12 +370,14 @@ pub(crate) fn noted(planned: &Planned, guard: &Guard, protect: &ProtectSet) -> O
 }
 
 fn own_directories(dirs: &Dirs) -> Result<EndowDirs, CommandError> {
+    let profiles = sources::linked_profiles(dirs);
     let named = [
         (OwnDir::State, dirs.state.as_path()),
         (OwnDir::Cache, dirs.cache.as_path()),
         (OwnDir::Config, dirs.config.as_path()),
     ];
-    EndowDirs::resolve(named)
+    let linked = profiles.iter().map(|path| (OwnDir::Config, path.as_path()));
+    EndowDirs::resolve(named.into_iter().chain(linked))
         .map_err(|error| CommandError::new(Kind::Setup, error.to_string()).cause(&error.error))
 }
 
@@ -419,8 +421,8 @@ fn refused(spec: &MountSpec, host: &HostPath, dir: OwnDir) -> CommandError {
         .cause(format!("asked for by {}", spec.origin))
 }
 
-fn make_own(dirs: &Dirs) -> Result<(), CommandError> {
-    for directory in [&dirs.state, &dirs.cache, &dirs.config] {
+fn make_own(own: &EndowDirs) -> Result<(), CommandError> {
+    for directory in own.missing() {
         match DirBuilder::new().recursive(true).mode(0o700).create(directory) {
             Ok(()) => {}
             // What the user may not make, the command may not make either.

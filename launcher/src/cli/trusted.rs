@@ -7,6 +7,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::sources::digest;
+use crate::probe::small_file::{Links, SmallFile};
+
+/// The largest list that is read, in bytes.
+const LIST_MAX: u64 = 16 << 20;
 
 fn list(config: &Path) -> PathBuf {
     config.join("trusted")
@@ -14,13 +18,19 @@ fn list(config: &Path) -> PathBuf {
 
 /// Returns whether the file at `path` was accepted with exactly this content.
 pub(crate) fn is_trusted(config: &Path, path: &Path, text: &[u8]) -> bool {
-    let known = fs::read_to_string(list(config)).unwrap_or_default();
-    known.lines().any(|known| known == line(path, text))
+    known(config).lines().any(|known| known == line(path, text))
+}
+
+/// Reads the list. Through a link it is none: a command may have what that leads to for writing.
+fn known(config: &Path) -> String {
+    let file = SmallFile::open(&list(config), Links::Refused);
+    let text = file.and_then(|file| file.read(LIST_MAX)).unwrap_or_default();
+    String::from_utf8(text).unwrap_or_default()
 }
 
 /// Accepts the file at `path` as it is now; what was accepted of it before counts no more.
 pub(crate) fn accept(config: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
-    let known = fs::read_to_string(list(config)).unwrap_or_default();
+    let known = known(config);
     let of_path = format!(" {}", encoded(path));
     let others = known.lines().filter(|line| !line.ends_with(&of_path));
     let mut lines: Vec<String> = others.map(str::to_owned).collect();
@@ -61,6 +71,17 @@ mod tests {
         accept(config.path(), path, b"three").expect("accepted");
         assert!(!is_trusted(config.path(), path, b"one"));
         assert!(is_trusted(config.path(), path, b"three"));
+    }
+
+    #[test]
+    fn list_is_read_through_no_link() {
+        let (config, other) = [(); 2].map(|()| tempfile::tempdir().expect("a directory")).into();
+        let path = Path::new("/a/endow.toml");
+        accept(other.path(), path, b"one").expect("accepted");
+        std::os::unix::fs::symlink(list(other.path()), list(config.path())).expect("a link");
+        assert!(!is_trusted(config.path(), path, b"one"));
+        accept(config.path(), path, b"one").expect("accepted");
+        assert!(is_trusted(config.path(), path, b"one") && !list(config.path()).is_symlink());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 
-use crate::fs::FileId;
+use crate::fs::{Errno, FileId};
 
 /// One of endow's own directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +78,9 @@ pub struct EndowDirs {
     above: RefCell<FxHashMap<Vec<u8>, Option<OwnDir>>>,
 }
 
+/// As many links the kernel follows.
+const LINKS_MAX: usize = 40;
+
 /// A path's directories from the root on, links resolved, and the ids of those that exist.
 type Chain = Vec<(PathBuf, Option<FileId>)>;
 
@@ -103,6 +106,12 @@ impl EndowDirs {
             Ok(Known { dir, exists, chain })
         });
         Ok(Self { dirs: known.collect::<Result<_, _>>()?, above: RefCell::default() })
+    }
+
+    /// Returns where those are to be that do not exist, links resolved.
+    pub fn missing(&self) -> impl Iterator<Item = &Path> {
+        let missing = self.dirs.iter().filter(|known| !known.exists);
+        missing.filter_map(|known| Some(known.chain.last()?.0.as_path()))
     }
 
     /// Returns whether one of the directories lies at or below a path whose links are resolved,
@@ -178,12 +187,22 @@ impl Known {
 
 /// Returns a path's directories from the root on, links resolved as far as the path exists.
 fn chain_of(path: &Path) -> io::Result<Chain> {
-    let (mut existing, mut missing) = (path.to_path_buf(), Vec::new());
+    let (mut existing, mut missing, mut links) = (path.to_path_buf(), Vec::new(), 0);
     let canonical = loop {
         match existing.canonicalize() {
             Ok(canonical) => break canonical,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
+        }
+        // What a link leads to is not there yet: whoever may make it makes the directory.
+        if let Ok(to) = existing.read_link() {
+            existing.pop();
+            existing.push(to);
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::LOOP.into());
+            }
+            continue;
         }
         missing.extend(existing.file_name().map(ToOwned::to_owned));
         if !existing.pop() {
