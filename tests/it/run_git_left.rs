@@ -99,3 +99,17 @@ fn path_that_can_not_be_applied_is_named() {
         assert_eq!(applied.stderr.contains("new/.git/config"), code != 0, "{}", applied.stderr);
     }
 }
+
+/// What waits lies in endow's own directory, where nobody looks for repositories.
+#[test]
+fn repository_that_waits_is_in_nobodys_way() {
+    let world = repository();
+    let state = world.home().join(".local/state/endow");
+    let run = |words: &[&str]| said(world.endow(words).env("ENDOW_STATE_DIR", &state));
+    run(&["--", "sh", "-c", "rm -rf .git; mkdir .git"]);
+    assert!(run(&["runs"]).ok().contains("waiting"));
+    for grant in [["--rw", "~/.local"], ["--cow", "~"], ["--rw", "~"], ["--ro", "~"]] {
+        let words = [&["run"], &grant[..], &["--", "true"]].concat();
+        run(&words).ok();
+    }
+}

@@ -1,5 +1,7 @@
 //! endow's own directories below a source: other runs, undo data and what is trusted.
 
+use std::path::Path;
+
 use endow_vfs::state::Relation;
 use rustix::io::Errno;
 
@@ -10,9 +12,12 @@ use crate::plan::host::{HiddenName, HiddenNames};
 pub(super) fn add(names: &mut HiddenNames, source: &Source, options: &HiddenOptions<'_>) {
     match find(source, options) {
         Ok(own) => {
-            let is_within =
-                |name: &HiddenName| own.iter().any(|it| name.path.starts_with(&it.path));
-            names.names.retain(|name| !is_within(name));
+            let is_apart = |path: &Path| !own.iter().any(|it| path.starts_with(&it.path));
+            names.names.retain(|name| is_apart(&name.path));
+            // What waits in a layer is no repository of the user's.
+            names.noted.names.retain(|(path, _)| is_apart(path));
+            names.noted.links.retain(|path| is_apart(path));
+            names.noted.repositories.retain(|path| is_apart(path));
             names.names.extend(own);
         }
         Err(errno) => names.failed = Some(errno.raw_os_error()),
