@@ -1,11 +1,14 @@
 //! A response's body, searched while it passes.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep};
 
+use super::IDLE;
 use super::redactor::Redactor;
 
 /// A body as long as the server's. Its trailers are left out.
@@ -13,12 +16,14 @@ pub(crate) struct RedactedBody<B = Incoming> {
     inner: B,
     redactor: Redactor,
     ended: bool,
+    /// Nothing comes since a while.
+    idle: Option<Pin<Box<Sleep>>>,
 }
 
 impl<B> RedactedBody<B> {
     /// Searches a body.
     pub(crate) fn new(inner: B, redactor: Redactor) -> Self {
-        Self { inner, redactor, ended: false }
+        Self { inner, redactor, ended: false, idle: None }
     }
 }
 
@@ -35,6 +40,17 @@ impl<B: Body<Data = Bytes> + Unpin> RedactedBody<B> {
         };
         (!ready.is_empty()).then_some(ready)
     }
+
+    /// What can be passed on when nothing has come for a moment.
+    fn pause(&mut self, cx: &mut Context<'_>) -> Poll<Vec<u8>> {
+        if self.redactor.spare() == 0 {
+            return Poll::Pending;
+        }
+        let idle = self.idle.get_or_insert_with(|| Box::pin(sleep(IDLE)));
+        ready!(idle.as_mut().poll(cx));
+        self.idle = None;
+        Poll::Ready(self.redactor.release())
+    }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for RedactedBody<B> {
@@ -46,8 +62,12 @@ impl<B: Body<Data = Bytes> + Unpin> Body for RedactedBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         while !self.ended {
-            let part = ready!(Pin::new(&mut self.inner).poll_frame(cx)).transpose();
-            let part = match part {
+            let Poll::Ready(part) = Pin::new(&mut self.inner).poll_frame(cx) else {
+                let shown = ready!(self.pause(cx));
+                return Poll::Ready(Some(Ok(Frame::data(shown.into()))));
+            };
+            self.idle = None;
+            let part = match part.transpose() {
                 Ok(part) => part,
                 Err(error) => {
                     self.ended = true;

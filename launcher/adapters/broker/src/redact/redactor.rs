@@ -4,6 +4,9 @@ use std::rc::Rc;
 
 use super::needles::{Needle, Needles};
 
+/// The part of a needle that may be passed on before it is known whether the rest follows.
+const SHOWN_PART: usize = 4;
+
 /// The state of one stream. It holds back only what may be the beginning of a needle.
 pub(crate) struct Redactor {
     needles: Rc<Needles>,
@@ -27,8 +30,24 @@ impl Redactor {
             *matched = search(needle, *matched, chunk, &mut text);
         }
         let open = self.matched.iter().copied().max().unwrap_or(0);
-        self.held = text.split_off(text.len() - open);
+        self.held = text.split_off(text.len().saturating_sub(open));
         text
+    }
+
+    /// Returns what of it can be passed on while nothing more comes: who waits for the end of a message would wait for ever.
+    /// That is never more than a quarter of a needle, and the rest of one is found all the same.
+    pub(crate) fn release(&mut self) -> Vec<u8> {
+        let rest = self.held.split_off(self.spare());
+        std::mem::replace(&mut self.held, rest)
+    }
+
+    /// How much of what is held back is at most a quarter of each needle that it may begin.
+    pub(crate) fn spare(&self) -> usize {
+        let held = self.held.len();
+        let begun = self.needles.iter().zip(&self.matched).filter(|(_, matched)| **matched > 0);
+        let spare = begun
+            .map(|(needle, matched)| (held + needle.len() / SHOWN_PART).saturating_sub(*matched));
+        spare.min().unwrap_or(held).min(held)
     }
 
     /// Returns what was held back, at the end of the stream.
@@ -65,7 +84,8 @@ fn search(needle: &Needle, mut matched: usize, chunk: &[u8], text: &mut [u8]) ->
         at += 1;
         if matched == needle.len() {
             let end = before + at;
-            text[end - needle.len()..end].fill(b'*');
+            // What was passed on before is out of reach.
+            text[end.saturating_sub(needle.len())..end].fill(b'*');
             matched = needle.after_all();
         }
     }
@@ -146,6 +166,23 @@ mod tests {
         assert_eq!(redactor.push(b"t!"), b"*************!");
         assert_eq!(redactor.push(b"se"), b"");
         assert_eq!(redactor.finish(), b"se");
+    }
+
+    #[test]
+    fn pause_lets_no_more_than_a_quarter_through() {
+        let mut redactor =
+            Redactor::new(&needles("s3cret-key-of-20-byt", "Bearer s3cret-key-of-20-byt"));
+        assert_eq!(redactor.push(b"yes"), b"ye");
+        assert_eq!((redactor.release(), redactor.held()), (b"s".to_vec(), 0));
+        assert_eq!(redactor.push(b"3cret-key-of"), b"");
+        assert_eq!(redactor.release(), b"3cre");
+        assert_eq!(redactor.release(), b"");
+        assert_eq!(redactor.push(b"-20-byt!"), b"***************!");
+        assert_eq!(redactor.push(b"Bearer"), b"");
+        assert_eq!(
+            (redactor.release(), redactor.push(b"s ")),
+            (b"Bearer".to_vec(), b"s ".to_vec())
+        );
     }
 
     #[test]

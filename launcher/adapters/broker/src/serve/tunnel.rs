@@ -8,8 +8,9 @@ use std::task::Poll;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::time::timeout;
 
-use crate::redact::Redactor;
+use crate::redact::{IDLE, Redactor};
 
 /// The most bytes that are read at once.
 const CHUNK: usize = 16 << 10;
@@ -32,7 +33,19 @@ async fn copy(
 ) -> io::Result<()> {
     let mut bytes = vec![0; CHUNK];
     loop {
-        let length = from.read(&mut bytes).await?;
+        let spare = redactor.as_mut().filter(|it| it.spare() > 0);
+        let length = match spare {
+            None => from.read(&mut bytes).await?,
+            Some(redactor) => match timeout(IDLE, from.read(&mut bytes)).await {
+                Ok(length) => length?,
+                // Who waits for the end of a message would wait for ever.
+                Err(_) => {
+                    to.write_all(&redactor.release()).await?;
+                    to.flush().await?;
+                    continue;
+                }
+            },
+        };
         let chunk = &bytes[..length];
         match &mut redactor {
             None => to.write_all(chunk).await?,
@@ -65,4 +78,31 @@ async fn both(
         if one_over && other_over { Poll::Ready(Ok(())) } else { Poll::Pending }
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::redact::Needles;
+
+    #[test]
+    fn end_of_a_message_waits_for_no_other() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async {
+            let (mut server, from) = tokio::io::duplex(64);
+            let (to, mut client) = tokio::io::duplex(64);
+            let redactor = Redactor::new(&Rc::new(Needles::new(&["sk-0123456789"])));
+            let talk = async {
+                let mut message = [0; 3];
+                server.write_all(b"yes").await.expect("written");
+                client.read_exact(&mut message).await.expect("read");
+                assert_eq!(&message, b"yes");
+                drop(server);
+                Ok(())
+            };
+            both(copy(from, to, Some(redactor)), talk).await.expect("copied");
+        });
+    }
 }
