@@ -7,9 +7,10 @@ use crate::compose::{Composed, ComposedMount, ComposedNetwork};
 use crate::pattern::{Misplaced, misplaced};
 use crate::workspace::place;
 use crate::{
-    Access, AllowWord, BackendSpec, GuestPath, HostPath, Level, Limits, LimitsTable, Made,
-    MountClass, MountSpec, Network, NetworkMode, Origin, PatternRule, Policy, ProcessRules,
-    PublishedPort, Require, StateRules, Stated, SyncMode, Vars, bridge, secret, ssh_agent,
+    Access, AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, Level, Limits, LimitsTable,
+    Made, MountClass, MountSpec, Network, NetworkMode, Origin, PatternRule, Policy, Ports,
+    ProcessRules, PublishedPort, Require, StateRules, Stated, SyncMode, Vars, bridge, secret,
+    ssh_agent,
 };
 
 /// Whose fault an error is, and so which exit code it gets.
@@ -308,6 +309,7 @@ fn network(composed: &Composed) -> Result<Network, ResolveError> {
     if mode == NetworkMode::Host {
         none_of_its_own(network)?;
     }
+    proxy_alone(network)?;
     Ok(Network {
         mode,
         allow: network.allow.clone(),
@@ -325,6 +327,22 @@ fn none_of_its_own(network: &ComposedNetwork) -> Result<(), ResolveError> {
     match publish.or(proxy) {
         Some(asked) => Err(ResolveError::HostNetwork { what: asked.value, origin: asked.origin }),
         None => Ok(()),
+    }
+}
+
+/// A port of the host's loopback is found at the same one inside, where the proxy would answer in its place.
+fn proxy_alone(network: &ComposedNetwork) -> Result<(), ResolveError> {
+    let Some(proxy) = &network.proxy else { return Ok(()) };
+    let is_its =
+        |ports: &Ports| matches!(ports, Ports::Some(ports) if ports.contains(&proxy.value));
+    let mut loopback = network.allow.iter().filter(|it| it.value.host == HostPattern::Loopback);
+    match loopback.find(|rule| is_its(&rule.value.ports)) {
+        None => Ok(()),
+        Some(rule) => Err(ResolveError::TakenTwice {
+            what: format!("port {}", proxy.value),
+            first: rule.origin.clone(),
+            origin: proxy.origin.clone(),
+        }),
     }
 }
 

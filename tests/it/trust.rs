@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Said, World, said};
+use crate::harness::{Pty, Said, World, said};
 
 const GRANTING: &str = "version = 1\n[mounts]\n\"/data\" = { host = \"/usr/share\" }\n";
 
@@ -89,6 +89,26 @@ fn trust_is_asked_for_and_ends_with_the_next_change() {
     fs::write(&file, format!("{GRANTING}\"/more\" = {{ host = \"/usr/lib\" }}\n"))
         .expect("written");
     world.run(&["--workspace", "rw"], "true").fails(120);
+}
+
+/// Who is asked sees what is granted, wherever data goes, and answers in a word of any case.
+#[test]
+fn who_is_asked_has_seen_what_is_granted() {
+    for (answer, code) in [("YES\n", 0), ("\u{4}", 120), ("\u{4}x", 120)] {
+        let world = World::new();
+        world.write("home/project/endow.toml", GRANTING);
+        let mut command = world.command("sh");
+        command.args(["-c", "exec \"$E\" trust >/dev/null"]).env("E", crate::harness::endow());
+        let mut pty = Pty::start(&command);
+        pty.expect("grants mounts.\"/data\"");
+        pty.expect("endow.toml as it is now? [y/N]");
+        pty.type_in(answer);
+        if answer.ends_with('x') {
+            pty.type_in("\n");
+        }
+        let (ended, shown) = pty.end();
+        assert_eq!(ended, code, "{shown}");
+    }
 }
 
 #[test]

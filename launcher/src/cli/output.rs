@@ -2,7 +2,7 @@
 
 mod unread;
 
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -198,9 +198,14 @@ impl Output {
         }
         let mut stderr = std::io::stderr().lock();
         write!(stderr, "{} [y/N] ", printable(question)).ok()?;
-        let mut answer = String::new();
-        stdin.read_line(&mut answer).ok()?;
-        Some(matches!(answer.trim(), "y" | "Y" | "yes"))
+        let mut answer = Vec::new();
+        stdin.lock().read_until(b'\n', &mut answer).ok()?;
+        if !answer.ends_with(b"\n") {
+            // What follows begins a line of its own.
+            drop(writeln!(stderr));
+        }
+        let answer = String::from_utf8_lossy(&answer).trim().to_lowercase();
+        Some(matches!(answer.as_str(), "y" | "yes"))
     }
 
     /// Prints an error and returns its exit code.
@@ -270,8 +275,10 @@ fn write_out(bytes: &[u8]) -> std::io::Result<()> {
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
+/// By NO_COLOR, or since the terminal knows no colours.
 fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    let is_said = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    is_said || std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 #[cfg(test)]

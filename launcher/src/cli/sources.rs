@@ -235,7 +235,10 @@ fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn unread(path: &Path, source: io::Error) -> CommandError {
-    CommandError::new(Kind::Policy, "can't read the profiles").about(path.display()).cause(source)
+    CommandError::new(Kind::Policy, "can't read the profiles")
+        .about(path.display())
+        .cause(source)
+        .hint("HOME, or ENDOW_CONFIG_DIR, says where they are: set it to a directory of yours")
 }
 
 /// Returns where the user's profile of a name is, if there is one.

@@ -30,6 +30,12 @@ pub(crate) fn socket(kind: SocketType) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// Lets a socket have no address that no interface has: a mistaken one would be taken.
+pub(crate) fn only_own_addresses(socket: BorrowedFd<'_>) {
+    // One of the fourth version has no such option, and no need for it.
+    let _ = set_ipv6_freebind(socket, false);
+}
+
 /// What a socket, or those that a listening one takes, sends stays on this machine: the kernel
 /// needs not find out what the way bears. Its default may, by timers between packets (tcp(7)).
 pub(crate) fn stays_here(socket: BorrowedFd<'_>) {

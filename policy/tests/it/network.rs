@@ -157,6 +157,13 @@ fn a_port_is_published_once() {
     ");
 }
 
+#[test]
+fn proxy_stands_in_the_place_of_no_port_of_the_host() {
+    let proxy = "proxy = 8080";
+    assert_snapshot!(merged("allow = [\"localhost:8080\"]", proxy, &[]), @"taken already: port 8080");
+    assert!(!merged("allow = [\"localhost:8081\"]", proxy, &[]).contains("taken"), "control");
+}
+
 /// Judges the `[network]` of a project file above that of a user file: `+` gives more.
 fn judged(user: &str, project: &str) -> String {
     let sources = Sources {

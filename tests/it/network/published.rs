@@ -142,6 +142,16 @@ fn port_that_is_taken_ends_the_run_before_it_starts() {
     world.assert_no_run_left();
 }
 
+/// An address for documentation, which no interface has (RFC 5737).
+#[test]
+fn address_that_this_machine_does_not_have_publishes_nothing() {
+    for publish in ["192.0.2.1:0:3000", "[2001:db8::1]:0:3000"] {
+        let mut endow = project().endow(["run", "--publish", publish, "--", "true"]);
+        let told = said(&mut endow);
+        assert!(told.fails(125).contains("assign requested address"), "{}", told.stderr);
+    }
+}
+
 #[test]
 fn port_is_reached_at_the_loopback_alone() {
     let world = project();

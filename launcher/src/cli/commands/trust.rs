@@ -1,5 +1,6 @@
 //! `endow trust`.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -55,7 +56,12 @@ fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<b
     if args.yes {
         return Ok(true);
     }
-    output.ask("accept it as it is now?").ok_or_else(|| {
+    if !std::io::stdout().is_terminal() {
+        // Who is asked must have seen it.
+        shown(project).lines().for_each(|line| output.remark(line));
+    }
+    let question = format!("accept {} as it is now?", project.path.display());
+    output.ask(&question).ok_or_else(|| {
         CommandError::new(Kind::Policy, "nobody can be asked")
             .about(project.path.display())
             .hint("read what it grants, then run `endow trust --yes`")

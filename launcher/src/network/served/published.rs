@@ -31,6 +31,7 @@ impl Served {
         let publish = |port: PublishedPort| {
             let failed = |errno| PublishError { at: port.at(), errno };
             let socket = internet::socket(SocketType::STREAM).map_err(failed)?;
+            internet::only_own_addresses(socket.as_fd());
             internet::listen_at(socket.as_fd(), port.at()).map_err(failed)?;
             let at = getsockname(&socket).and_then(SocketAddr::try_from).map_err(failed)?;
             let target = Target::Published(port.port);
