@@ -60,7 +60,7 @@ pub use bridge::{
     BridgesTable, LOGIN_LASTS,
 };
 pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
-pub use compose::{ComposeError, Composed, ProfileText, Sources, compose};
+pub use compose::{ComposeError, Composed, ProfileText, Sources, compose, project_directories};
 pub use diagnostic::Diagnostic;
 pub use environment::{EnvironmentRules, name_is_dropped, name_matches};
 pub use expect::{Expectation, Expected, Probe, Tried, Verdict, server};

@@ -33,6 +33,27 @@ pub enum PlaceError {
     NotUtf8,
 }
 
+impl PlaceError {
+    /// Returns what to write in the place of a path, if there is something to say.
+    pub(crate) fn hint(self, path: &str) -> Option<String> {
+        let spelled = |names: [&str; 2], instead: &str| {
+            let rest = names.iter().find_map(|name| path.strip_prefix(name))?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("write `{instead}{rest}`"))
+        };
+        match self {
+            Self::Variable => spelled(["$HOME", "${HOME}"], "~")
+                .or_else(|| spelled(["${XDG_RUNTIME_DIR}"; 2], "$XDG_RUNTIME_DIR"))
+                .or_else(|| {
+                    Some(format!("write what it stands for; `./{path}` is such a name itself"))
+                }),
+            Self::OtherHome => Some("write it from the root on".to_owned()),
+            Self::NoRuntimeDir => Some("set it, or write the path from the root on".to_owned()),
+            Self::Path(PathError::ParentDir) => Some("write the path that it leads to".to_owned()),
+            Self::Path(_) | Self::NoHome | Self::NotUtf8 => None,
+        }
+    }
+}
+
 /// Where the paths of one source start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
@@ -53,49 +74,72 @@ impl<'a> Places<'a> {
 
     /// Returns the absolute form of a written path.
     pub(crate) fn absolute(&self, text: &OsStr) -> Result<HostPath, PlaceError> {
-        let bytes = text.as_bytes();
-        if let Some(rest) = bytes.strip_prefix(b"~") {
-            let home = self.vars.home.as_ref().ok_or(PlaceError::NoHome)?;
-            return below(home, rest).ok_or(PlaceError::OtherHome)?;
-        }
-        if self.variables && bytes.starts_with(b"$") {
-            let rest = bytes.strip_prefix(RUNTIME_DIR).ok_or(PlaceError::Variable)?;
-            let base = self.vars.runtime_dir.as_ref().ok_or(PlaceError::NoRuntimeDir)?;
-            return below(base, rest).ok_or(PlaceError::Variable)?;
-        }
-        if bytes.is_empty() || bytes.starts_with(b"/") {
-            return Ok(HostPath::new(Path::new(text))?);
-        }
-        self.relative(Path::new(text))
-    }
-
-    /// Joins a path to the directory. Leading `..` are taken off the directory, whose symbolic
-    /// links are resolved; a later `..` could mean another place and is refused.
-    fn relative(&self, path: &Path) -> Result<HostPath, PlaceError> {
-        let mut base = self.directory.clone();
-        let mut parts = path.components().peekable();
-        while let Some(Component::ParentDir | Component::CurDir) = parts.peek() {
-            if parts.next() == Some(Component::ParentDir) {
-                base = base.parent().unwrap_or(base);
-            }
-        }
-        let rest: std::path::PathBuf = parts.collect();
-        Ok(base.join(rest)?)
+        let (start, rest) = Start::of(text.as_bytes(), self.variables)?;
+        let base = match start {
+            Start::Here => return relative(self.directory, Path::new(text)),
+            Start::Root => return Ok(HostPath::new(Path::new(text))?),
+            Start::Home => self.vars.home.as_ref().ok_or(PlaceError::NoHome)?,
+            Start::RuntimeDir => self.vars.runtime_dir.as_ref().ok_or(PlaceError::NoRuntimeDir)?,
+        };
+        below(base, rest)
     }
 }
 
-/// Joins what follows a variable; `None` when it is not a path of its own.
-fn below(base: &HostPath, rest: &[u8]) -> Option<Result<HostPath, PlaceError>> {
-    match rest {
-        [] => Some(Ok(base.clone())),
-        [b'/', tail @ ..] => {
-            // Joining an absolute path would replace the base.
-            let slashes = tail.iter().take_while(|byte| **byte == b'/').count();
-            let relative = OsStr::from_bytes(&tail[slashes..]);
-            Some(base.join(relative).map_err(PlaceError::from))
-        }
-        _ => None,
+/// Returns what is wrong with a path of a policy file, wherever it is read.
+pub(crate) fn check(text: &str) -> Result<(), PlaceError> {
+    let root = HostPath::root();
+    let path = match Start::of(text.as_bytes(), true)? {
+        (Start::Here, _) => relative(&root, Path::new(text)),
+        (Start::Root, _) => HostPath::new(Path::new(text)).map_err(PlaceError::from),
+        (Start::Home | Start::RuntimeDir, rest) => below(&root, rest),
+    };
+    path.map(drop)
+}
+
+/// What a written path starts from.
+enum Start {
+    Here,
+    Root,
+    Home,
+    RuntimeDir,
+}
+
+impl Start {
+    /// Returns it with what follows.
+    fn of(text: &[u8], variables: bool) -> Result<(Self, &[u8]), PlaceError> {
+        let (start, rest, other) = if let Some(rest) = text.strip_prefix(b"~") {
+            (Self::Home, rest, PlaceError::OtherHome)
+        } else if variables && text.starts_with(b"$") {
+            let rest = text.strip_prefix(RUNTIME_DIR).ok_or(PlaceError::Variable)?;
+            (Self::RuntimeDir, rest, PlaceError::Variable)
+        } else if matches!(text, [] | [b'/', ..]) {
+            return Ok((Self::Root, text));
+        } else {
+            return Ok((Self::Here, text));
+        };
+        if matches!(rest, [] | [b'/', ..]) { Ok((start, rest)) } else { Err(other) }
     }
+}
+
+/// Joins a path to a directory. Leading `..` are taken off the directory, whose symbolic
+/// links are resolved; a later `..` could mean another place and is refused.
+fn relative(directory: &HostPath, path: &Path) -> Result<HostPath, PlaceError> {
+    let mut base = directory.clone();
+    let mut parts = path.components().peekable();
+    while let Some(Component::ParentDir | Component::CurDir) = parts.peek() {
+        if parts.next() == Some(Component::ParentDir) {
+            base = base.parent().unwrap_or(base);
+        }
+    }
+    let rest: std::path::PathBuf = parts.collect();
+    Ok(base.join(rest)?)
+}
+
+/// Joins what follows a variable. Joining an absolute path would replace the base.
+fn below(base: &HostPath, rest: &[u8]) -> Result<HostPath, PlaceError> {
+    let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+    let relative = rest.get(slashes..).unwrap_or_default();
+    Ok(base.join(OsStr::from_bytes(relative))?)
 }
 
 #[cfg(test)]
@@ -108,6 +152,7 @@ mod tests {
         let places = Places { vars: &vars, directory: &vars.cwd, variables: true };
         let got = places.absolute(OsStr::new(text)).map(|path| path.to_string());
         assert_eq!(got, expected.map(str::to_owned), "{text}");
+        assert_eq!(super::check(text), expected.map(drop), "{text}: wherever it is read");
     }
 
     #[test]
@@ -137,5 +182,32 @@ mod tests {
         check("$HOME/x", Err(PlaceError::Variable));
         check("$XDG_RUNTIME_DIRX", Err(PlaceError::Variable));
         check("a\0", Err(PathError::Nul.into()));
+    }
+
+    #[test]
+    fn what_depends_on_the_surroundings_is_no_mistake_of_the_text() {
+        let vars = Vars { home: None, runtime_dir: None, ..vars() };
+        let places = Places { vars: &vars, directory: &vars.cwd, variables: true };
+        for (text, error) in
+            [("~/x", PlaceError::NoHome), ("$XDG_RUNTIME_DIR", PlaceError::NoRuntimeDir)]
+        {
+            assert_eq!(places.absolute(OsStr::new(text)), Err(error));
+            assert_eq!(super::check(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn hints_are_what_was_meant() {
+        for (text, hint) in [
+            ("$HOME", "write `~`"),
+            ("${HOME}/x", "write `~/x`"),
+            ("${XDG_RUNTIME_DIR}/x", "write `$XDG_RUNTIME_DIR/x`"),
+            ("$HOMES/x", "write what it stands for; `./$HOMES/x` is such a name itself"),
+            ("~u/x", "write it from the root on"),
+            ("/a/../b", "write the path that it leads to"),
+        ] {
+            let fault = super::check(text).expect_err(text);
+            assert_eq!(fault.hint(text).as_deref(), Some(hint), "{text}");
+        }
     }
 }

@@ -5,6 +5,7 @@ mod lists;
 mod mounts;
 mod network;
 mod order;
+mod projects;
 mod remote;
 mod secrets;
 mod ssh_agent;
@@ -14,6 +15,7 @@ use std::ffi::OsString;
 
 pub(crate) use mounts::ComposedMount;
 pub(crate) use network::ComposedNetwork;
+pub use projects::project_directories;
 pub(crate) use remote::ComposedRemote;
 pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
@@ -49,6 +51,8 @@ pub struct Sources {
     pub profiles: Vec<String>,
     /// The user's file.
     pub user: Option<PolicyFile>,
+    /// Those of [`project_directories`] to which links lead, each with the directory itself.
+    pub project_links: Vec<(HostPath, HostPath)>,
     /// What narrows in the files of the projects that this one lies in, outermost first.
     pub enclosing: Vec<PolicyFile>,
     /// The project's file, trusted or found to only narrow.
@@ -159,7 +163,8 @@ impl ComposeError {
             Self::KeyStillChosen { by, .. } => {
                 vec![format!("`*` ({by}) chooses every key: take that back")]
             }
-            Self::Parse(_) | Self::Cycle { .. } | Self::Place { .. } => Vec::new(),
+            Self::Place { path, source, .. } => source.hint(path).into_iter().collect(),
+            Self::Parse(_) | Self::Cycle { .. } => Vec::new(),
         }
     }
 }

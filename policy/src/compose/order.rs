@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::projects::project_tables;
 use super::{ComposeError, ProfileText, Sources};
 use crate::nearest::did_you_mean;
-use crate::place::Places;
 use crate::{FileKind, Origin, PolicyFile, PolicyText, Stated, Vars, builtin, parse};
 
 type Layers<'a> = Vec<Cow<'a, PolicyFile>>;
@@ -13,7 +13,7 @@ type Layers<'a> = Vec<Cow<'a, PolicyFile>>;
 /// Returns all layers, weakest first. A profile that is asked for twice counts once, at its
 /// strongest place.
 pub(super) fn layers<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>, ComposeError> {
-    let files = files(sources, vars);
+    let files = files(sources, vars)?;
     let mut profiles = Profiles { texts: &sources.user_profiles, found: Vec::new() };
     for wanted in wanted(sources, &files) {
         profiles.add(&wanted, &mut Vec::new())?;
@@ -25,33 +25,16 @@ pub(super) fn layers<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>
 }
 
 /// The user file with its tables for this project, the files of enclosing projects, the project's own, `-p` and the flags.
-fn files<'a>(sources: &'a Sources, vars: &Vars) -> Layers<'a> {
+fn files<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>, ComposeError> {
     let mut files: Layers<'a> = Vec::new();
     if let Some(user) = &sources.user {
         files.push(Cow::Borrowed(user));
-        files.extend(project_tables(user, vars).into_iter().map(Cow::Owned));
+        files.extend(project_tables(user, sources, vars)?.into_iter().map(Cow::Owned));
     }
     files.extend(sources.enclosing.iter().map(Cow::Borrowed));
     let others = [&sources.project, &sources.explicit, &sources.flags];
     files.extend(others.into_iter().flatten().map(Cow::Borrowed));
-    files
-}
-
-/// The `[project]` tables that the current directory lies in, outermost first. Their relative
-/// paths start from the project's directory.
-fn project_tables(user: &PolicyFile, vars: &Vars) -> Vec<PolicyFile> {
-    let places = Places::of(user, vars);
-    let placed = user.project.iter().filter_map(|(path, table)| {
-        let directory = places.absolute(&path.value).ok()?;
-        vars.cwd.is_within(&directory).then_some((directory, table))
-    });
-    let mut tables: Vec<_> = placed.collect();
-    tables.sort_by_key(|(directory, _)| directory.as_bytes().len());
-    let with_directory = |(directory, table): (_, &PolicyFile)| PolicyFile {
-        directory: Some(directory),
-        ..table.clone()
-    };
-    tables.into_iter().map(with_directory).collect()
+    Ok(files)
 }
 
 /// The profiles asked for: by files, by the command's name, by `--profile`.

@@ -6,6 +6,7 @@ mod build;
 mod landing;
 mod mounts;
 mod network;
+mod project;
 mod remote;
 mod secrets;
 mod sparse;

@@ -84,7 +84,7 @@ impl Decoder<'_> {
     }
 
     /// Decodes all keys that a file and a `[project]` table share.
-    fn body(&mut self, top: &Section<'_>) -> PolicyFile {
+    pub(super) fn body(&mut self, top: &Section<'_>) -> PolicyFile {
         let mounts = self.mounts(top);
         let mut file = PolicyFile {
             name: self.file.clone(),
@@ -113,33 +113,6 @@ impl Decoder<'_> {
         file
     }
 
-    fn projects(&mut self, top: &Section<'_>) -> Vec<(Stated<OsString>, PolicyFile)> {
-        let Some(found) = top.table.get("project") else { return Vec::new() };
-        if self.kind != FileKind::User {
-            self.problem(found.span(), "`project` tables belong in the user's policy.toml").key =
-                Some("project".to_owned());
-            return Vec::new();
-        }
-        let Some(table) = found.get_ref().as_table() else {
-            self.wrong_type(top, "project", "tables, written as `[project.\"PATH\"]`");
-            return Vec::new();
-        };
-        let mut projects = Vec::new();
-        for (path, value) in table {
-            let Some(inner) = value.get_ref().as_table() else {
-                self.problem(value.span(), "expected a table").key = Some("project".to_owned());
-                continue;
-            };
-            let section = Section { table: inner, above: Above::Nothing };
-            let known: Vec<&str> = TOP_KEYS[1..TOP_KEYS.len() - 1].to_vec();
-            self.only_in_users_file(&section);
-            self.only_known(&section, &known);
-            let at = self.stated(path.span(), OsString::from(path.get_ref().as_ref()));
-            projects.push((at, self.body(&section)));
-        }
-        projects
-    }
-
     /// Decodes how long runs are kept: those of all projects, so it is no project's to say.
     fn state(&mut self, top: &Section<'_>) -> StateTable {
         let Some(section) = self.section(top, "state", &["runs", "days", "size", "cache"]) else {
@@ -156,7 +129,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn only_in_users_file(&mut self, section: &Section<'_>) {
+    pub(super) fn only_in_users_file(&mut self, section: &Section<'_>) {
         if let Some((at, _)) = section.table.get_key_value("state") {
             self.problem(at.span(), "`state` belongs at the top of the user's policy.toml").key =
                 Some("state".to_owned());

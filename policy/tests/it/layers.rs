@@ -212,14 +212,6 @@ fn extends_can_be_taken_back() {
 }
 
 #[test]
-fn project_tables_of_the_user_file() {
-    let body = "[project.\"~/src\".mounts]\n\"./lib\" = \"ro\"\n[project.\"~/other\".mounts]\n\"/other\" = \"ro\"";
-    let joined = policy(&user(body), &vars()).expect("resolves");
-    assert_snapshot!(why(&joined, "/home/u/src/lib"), @"/home/u/src/lib Ro: ~/.config/endow/policy.toml:3");
-    assert_eq!(why(&joined, "/other"), "nothing");
-}
-
-#[test]
 fn one_path_twice_in_flags() {
     let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
     let twice = error(&flags(&flags_));

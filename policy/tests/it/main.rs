@@ -12,6 +12,7 @@ mod network;
 mod network_properties;
 mod network_words;
 mod parse;
+mod project_tables;
 mod resolve;
 #[cfg(feature = "schema")]
 mod schema;
