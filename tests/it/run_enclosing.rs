@@ -62,6 +62,39 @@ fn project_within_another_keeps_its_own_policy() {
     assert_eq!(named.ok(), "hidden\nshown\n", "what is named is all that counts");
 }
 
+/// The workspace is the whole work tree, whichever file is the nearest.
+#[test]
+fn file_in_a_part_of_the_tree_takes_nothing_of_the_tree_back() {
+    let world = World::new();
+    world.bare("git init -q .").ok();
+    world.write("home/project/secret/key", "hidden\n");
+    let policy = "version = 1\n[deny]\npatterns = [\"secret/**\"]\n[env]\ndrop = [\"LANG\"]\n";
+    world.write("home/project/vendor/lib/x", "");
+    let script = "cat ../../secret/key; echo ${LANG:-unset}";
+    let run = || {
+        said(
+            world
+                .endow(["run", "--", "sh", "-c", script])
+                .env("LANG", "C")
+                .current_dir(world.project().join("vendor/lib")),
+        )
+    };
+    assert_eq!(run().ok(), "hidden\nC\n", "control");
+    world.write("home/project/endow.toml", policy);
+    for inner in ["", "vendor/endow.toml", "vendor/lib/endow.toml"] {
+        if !inner.is_empty() {
+            world.write(format!("home/project/{inner}"), "version = 1\n");
+        }
+        let shown = run();
+        assert_eq!(shown.stdout, "unset\n", "{inner}: {}", shown.stderr);
+    }
+    let told = said(world.endow(["check"]).current_dir(world.project().join("vendor/lib")));
+    let told = told.ok().to_owned() + &told.stderr;
+    for above in ["project/endow.toml stands above", "vendor/endow.toml stands above"] {
+        assert!(told.contains(above), "{above}: {told}");
+    }
+}
+
 #[test]
 fn file_around_a_project_that_others_may_write_ends_the_run() {
     let world = world();

@@ -150,8 +150,9 @@ impl<'a> Reader<'a> {
         self.parse(&absolute, FileKind::Explicit)
     }
 
-    /// What takes away in the files of directories around the project, outermost first. A command can make a directory
-    /// a repository of its own, or take the one around it apart: what denies must not end there.
+    /// What takes away in the files of directories above the project's own file, outermost first. A command can make a
+    /// directory a repository of its own, take the one around it apart, or have a file that says nothing stand in a part
+    /// of it: what denies must not end there.
     fn enclosing(&mut self, weaker: &Sources) -> Result<Vec<PolicyFile>, CommandError> {
         let vars = &self.surroundings.vars;
         let mut all = weaker.clone();
@@ -269,24 +270,35 @@ fn profile(path: &Path) -> Option<Result<ProfileText, CommandError>> {
 
 /// Finds the nearest project file.
 pub(crate) fn project_file(vars: &Vars) -> Option<PathBuf> {
-    let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
+    let top = top(vars);
     let within = vars.cwd.as_path().ancestors().take_while(|path| path.starts_with(top));
     within.map(|path| path.join(POLICY_FILE)).find(|path| !is_absent(path))
 }
 
-/// Returns the files in the directories around the project that are the user's or root's, outermost first: up to the home
-/// directory, whose own is that of no other project.
+/// The directory up to which a file is the project's.
+fn top(vars: &Vars) -> &Path {
+    vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path()
+}
+
+/// Returns the files in the directories above the project's own file that are the user's or root's, outermost first.
 pub(crate) fn enclosing_files(vars: &Vars) -> Vec<PathBuf> {
-    let top = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
-    let homes = [&vars.home, &vars.home_resolved];
-    let is_home =
-        |path: &Path| homes.iter().any(|it| it.as_ref().is_some_and(|it| it.as_path() == path));
-    let around =
-        top.ancestors().skip(1).take_while(|path| !is_home(path) && path.parent().is_some());
-    let files = around.map(|path| path.join(POLICY_FILE)).filter(|path| is_somebodys(path));
-    let mut files: Vec<PathBuf> = files.collect();
+    let file = project_file(vars);
+    let own = file.as_deref().and_then(Path::parent).unwrap_or(top(vars));
+    let files = above(own, vars).map(|path| path.join(POLICY_FILE));
+    let mut files: Vec<PathBuf> = files.filter(|path| is_somebodys(path)).collect();
     files.reverse();
     files
+}
+
+/// The directories above a project's own: those of its work tree, all of which is the workspace, and those around it up to
+/// the home, whose file is that of no other project.
+fn above<'a>(own: &'a Path, vars: &'a Vars) -> impl Iterator<Item = &'a Path> {
+    let homes = [&vars.home, &vars.home_resolved];
+    let is_home = move |path: &Path| {
+        homes.iter().any(|it| it.as_ref().is_some_and(|it| it.as_path() == path))
+    };
+    let is_around = move |path: &Path| !is_home(path) && path.parent().is_some();
+    own.ancestors().skip(1).take_while(move |path| path.starts_with(top(vars)) || is_around(path))
 }
 
 /// Whether a file is there that is not a stranger's. What can't be looked at may be; where nobody may look there is none.
@@ -340,4 +352,40 @@ pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
 pub(crate) fn digest(text: &[u8]) -> String {
     let digest: [u8; 32] = Sha256::digest(text).into();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(home: &Path, cwd: &Path, git_root: Option<&Path>) -> Vars {
+        let host = |path: &Path| HostPath::new(path).expect("absolute");
+        let dirs = Dirs { state: home.into(), cache: home.into(), config: home.into() };
+        let alone = Surroundings::alone(dirs, ("u", Some(host(home))), Vec::new());
+        Vars { cwd: host(cwd), git_root: git_root.map(host), ..alone.vars }
+    }
+
+    #[test]
+    fn files_above_the_nearest_one_enclose_it() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let home = scratch.path();
+        let (around, tree) = (home.join("src"), home.join("src/app"));
+        let (vendor, lib) = (tree.join("vendor"), tree.join("vendor/lib"));
+        fs::create_dir_all(lib.join("deep")).expect("made");
+        for at in [home, &around, &tree, &vendor, &lib] {
+            fs::write(at.join(POLICY_FILE), "version = 1\n").expect("written");
+        }
+        let check = |cwd: &Path, git_root: Option<&Path>, expected: &[&Path]| {
+            let vars = vars(home, cwd, git_root);
+            let expected: Vec<PathBuf> = expected.iter().map(|it| it.join(POLICY_FILE)).collect();
+            assert_eq!(enclosing_files(&vars), expected, "{}", cwd.display());
+        };
+        check(&lib.join("deep"), Some(&tree), &[&around, &tree, &vendor]);
+        check(&vendor, Some(&tree), &[&around, &tree]);
+        check(&tree, Some(&tree), &[&around]);
+        check(&lib, None, &[&around, &tree, &vendor]);
+        check(&lib.join("deep"), None, &[&around, &tree, &vendor, &lib]);
+        // A home that is a work tree has the file of its projects.
+        check(&vendor, Some(home), &[home, &around, &tree]);
+    }
 }
