@@ -1,6 +1,7 @@
 //! The text of a pattern to what is matched.
 
 use super::PatternFault;
+use super::fold::folded;
 use super::name::{NamePattern, Token};
 
 /// The most patterns that the choices of one pattern may multiply to.
@@ -40,6 +41,12 @@ pub(super) struct Rule {
 /// Returns what is wrong with a pattern, if anything is.
 pub(crate) fn check(pattern: &str) -> Result<(), PatternFault> {
     compile(pattern).map(drop)
+}
+
+/// Returns whether a directory's name is one that a part of a pattern without choices stands for, as it is or as a
+/// folding file system may take it. What is no part may be.
+pub(crate) fn matches_name(text: &str, name: &[u8]) -> bool {
+    part(text).map_or(true, |part| part.is_name(name) || part.is_name(&folded(name)))
 }
 
 pub(super) fn compile(pattern: &str) -> Result<Rule, PatternFault> {

@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::Origin;
 
-pub(crate) use compile::{check, expand};
+pub(crate) use compile::{check, expand, matches_name};
 pub use fold::is_name;
 pub(crate) use misplaced::{Misplaced, misplaced};
 pub(crate) use name::{matches_word, matches_word_in_any_case};

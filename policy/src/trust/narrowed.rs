@@ -1,6 +1,5 @@
 //! What counts of the file of an enclosing project, whoever wrote it and whether it is trusted or not: what takes away.
 
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -8,7 +7,7 @@ use super::{View, limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
 use crate::network::{Edit, NetworkTable};
-use crate::pattern::expand;
+use crate::pattern::{expand, matches_name};
 use crate::place::Places;
 use crate::{
     NetworkMode, PolicyFile, Stated, Vars, WorkspaceAccess, workspace::DEFAULT_WORKSPACE_ACCESS,
@@ -98,23 +97,17 @@ fn below(pattern: &str, way: &[Vec<u8>]) -> Option<String> {
         if part == "**" {
             return Some(rest.to_owned());
         }
-        if !is_glob_of(part, name) {
+        if !matches_name(part, name) {
             return None;
         }
         rest = after;
     }
-    // Who works in what the enclosing project hides as a whole means to.
+    // Who works in what the enclosing project hides as a whole means to, as who grants a hidden directory does.
     match rest {
         "*" | "**" => None,
         rest if rest.starts_with("**/") => Some(rest.to_owned()),
         rest => Some(format!("/{rest}")),
     }
-}
-
-/// Whether a name is one that a part of a pattern stands for. A brace that has more than one part in it may be.
-fn is_glob_of(part: &str, name: &[u8]) -> bool {
-    let glob = globset::GlobBuilder::new(part).literal_separator(true).build();
-    glob.map_or(true, |glob| glob.compile_matcher().is_match(OsStr::from_bytes(name)))
 }
 
 fn network(table: &NetworkTable) -> NetworkTable {
@@ -151,17 +144,30 @@ mod tests {
     #[test]
     fn choices_count_one_by_one() {
         let way: Vec<Vec<u8>> = vec![b"sub".to_vec()];
-        let cases: [(&str, &[&str]); 5] = [
+        let cases: [(&str, &[&str]); 6] = [
             ("{sub/key,other/key}", &["/key"]),
             ("{sub/in/key,sub/key}", &["/in/key", "/key"]),
             ("{sub/in,x}/key", &["/in/key"]),
             ("{s,{sub/in,x}}/key", &["/in/key"]),
             ("*.{pem,key}", &["*.{pem,key}"]),
+            ("{SUB,x}/key", &["/key"]),
         ];
         for (pattern, expected) in cases {
             let all: Vec<String> =
                 choices(pattern, &way).iter().filter_map(|it| below(it, &way)).collect();
             assert_eq!(all, expected, "{pattern}");
+        }
+    }
+
+    /// The inner project's name may be one that a folding file system takes for the pattern's.
+    #[test]
+    fn names_are_those_that_the_pattern_hides_in_the_outer_project() {
+        for name in ["sub", "SUB", "\u{17f}ub", "s\u{200b}ub"] {
+            let way = vec![name.as_bytes().to_vec()];
+            for pattern in ["sub/key", "Sub/key", "s?b/key", "S*/key"] {
+                assert_eq!(below(pattern, &way).as_deref(), Some("/key"), "{pattern} {name}");
+            }
+            assert_eq!(below("suv/key", &way), None);
         }
     }
 
@@ -179,9 +185,15 @@ mod tests {
             ("/build", None),
             ("other/app/x", None),
             ("sub/app", None),
+            ("Sub/APP/key", Some("/key")),
+            ("S*/[A]pp/KEY", Some("/KEY")),
+            ("\\SUB/app/key", Some("/key")),
+            ("s\u{200b}ub/app/key", None),
+            ("sub/a[!p]p/key", None),
         ];
         for (pattern, expected) in cases {
-            assert_eq!(below(pattern, &way).as_deref(), expected, "{pattern}");
+            let found = choices(pattern, &way).iter().find_map(|choice| below(choice, &way));
+            assert_eq!(found.as_deref(), expected, "{pattern}");
             assert_eq!(below(pattern, &[]).as_deref(), Some(pattern));
         }
     }
