@@ -5,6 +5,7 @@ mod lists;
 mod mounts;
 mod network;
 mod order;
+mod patterns;
 mod projects;
 mod remote;
 mod secrets;
@@ -15,15 +16,17 @@ use std::ffi::OsString;
 
 pub(crate) use mounts::ComposedMount;
 pub(crate) use network::ComposedNetwork;
+pub(crate) use patterns::Patterns;
 pub use projects::project_directories;
 pub(crate) use remote::ComposedRemote;
 pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
+use crate::pattern::{FEWER, Load};
 use crate::place::{PlaceError, Places};
 use crate::{
-    Action, BuildRoot, EnvironmentRules, ErrorKind, Expectation, Expected, FileKind, GuestPath,
-    HostRule, LimitsTable, Origin, ParseError, PatternRule, PolicyFile, Probe, SshAgent,
-    StateTable, Stated, SyncMode, SyncRules, Tried, Vars, WorkspaceAccess, server,
+    Action, BuildRoot, EnvironmentRules, ErrorKind, Expectation, Expected, GuestPath, HostRule,
+    LimitsTable, Origin, ParseError, PatternFault, PolicyFile, Probe, SshAgent, StateTable, Stated,
+    SyncMode, SyncRules, Tried, Vars, WorkspaceAccess, server,
 };
 use crate::{HostPath, Level};
 
@@ -98,6 +101,16 @@ pub enum ComposeError {
         /// What is wrong with it.
         source: PlaceError,
     },
+    /// The patterns of all sources stand for too much together.
+    #[error("{origin}: {fault}: {pattern}")]
+    TooManyPatterns {
+        /// The pattern with which it is too much.
+        pattern: String,
+        /// Who wrote it.
+        origin: Origin,
+        /// What is wrong with it.
+        fault: PatternFault,
+    },
     /// Two entries of one source stand at one path.
     #[error("mounted twice: {at}")]
     MountedTwice {
@@ -138,6 +151,7 @@ impl ComposeError {
             Self::UnknownProfile { origin, .. }
             | Self::Cycle { origin, .. }
             | Self::Place { origin, .. }
+            | Self::TooManyPatterns { origin, .. }
             | Self::MountedTwice { second: origin, .. }
             | Self::StillAllowed { origin, .. }
             | Self::KeyStillChosen { origin, .. } => Some(origin),
@@ -164,6 +178,7 @@ impl ComposeError {
                 vec![format!("`*` ({by}) chooses every key: take that back")]
             }
             Self::Place { path, source, .. } => source.hint(path).into_iter().collect(),
+            Self::TooManyPatterns { .. } => vec![FEWER.to_owned()],
             Self::Parse(_) | Self::Cycle { .. } => Vec::new(),
         }
     }
@@ -178,6 +193,8 @@ pub struct Composed {
     pub(crate) checkpoint: Option<Stated<bool>>,
     pub(crate) deny: Patterns,
     pub(crate) protect: Patterns,
+    /// What the patterns that somebody wrote stand for.
+    load: Load,
     pub(crate) env: EnvironmentRules,
     pub(crate) network: ComposedNetwork,
     pub(crate) secrets: ComposedSecrets,
@@ -211,23 +228,6 @@ pub(crate) enum ComposedRoot {
     Path(HostPath),
 }
 
-/// Patterns of one purpose: the built-in list and what was added.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Patterns {
-    builtin: Vec<PatternRule>,
-    added: Vec<PatternRule>,
-    pub(crate) defaults: Option<Stated<bool>>,
-}
-
-impl Patterns {
-    /// Returns the patterns that count, the built-in ones first.
-    pub(crate) fn rules(&self) -> Vec<PatternRule> {
-        let defaults = self.defaults.as_ref().is_none_or(|defaults| defaults.value);
-        let builtin = if defaults { self.builtin.as_slice() } else { &[] };
-        builtin.iter().chain(&self.added).cloned().collect()
-    }
-}
-
 /// Merges all sources: base < extended profiles < the command's profile < `--profile` < user
 /// file < files of enclosing projects < project file < `-p` file < flags.
 ///
@@ -256,7 +256,7 @@ impl Composed {
         let places = Places::of(file, vars);
         self.push_mounts(file, &places, vars)?;
         self.push_workspace(file, &places)?;
-        self.push_patterns(file);
+        self.push_patterns(file)?;
         environment::push(&mut self.env, file);
         self.push_process(file);
         self.network.push(&file.network)?;
@@ -306,18 +306,6 @@ impl Composed {
         Ok(())
     }
 
-    fn push_patterns(&mut self, file: &PolicyFile) {
-        let pairs = [(&mut self.deny, &file.deny), (&mut self.protect, &file.protect)];
-        for (patterns, table) in pairs {
-            let list = match file.kind {
-                FileKind::Builtin => &mut patterns.builtin,
-                _ => &mut patterns.added,
-            };
-            list.extend(table.patterns.iter().map(rule));
-            replace(&mut patterns.defaults, table.defaults.as_ref());
-        }
-    }
-
     fn push_process(&mut self, file: &PolicyFile) {
         lists::edit(&mut self.allow, &file.process.allow);
         lists::edit(&mut self.best_effort, &file.require.best_effort);
@@ -334,7 +322,6 @@ impl Composed {
         replace(&mut self.sync_mode, table.mode.as_ref());
         take(&mut self.sync.on_conflict, table.on_conflict.as_ref());
         take(&mut self.sync.strict, table.strict.as_ref());
-        self.sync.only.extend(table.only.iter().map(rule));
     }
 }
 
@@ -342,10 +329,6 @@ fn take<T: Copy>(current: &mut T, later: Option<&Stated<T>>) {
     if let Some(later) = later {
         *current = later.value;
     }
-}
-
-fn rule(pattern: &Stated<String>) -> PatternRule {
-    PatternRule { pattern: pattern.value.clone(), origin: pattern.origin.clone() }
 }
 
 /// Takes the later value when there is one.

@@ -6,6 +6,7 @@ mod build;
 mod landing;
 mod mounts;
 mod network;
+mod patterns;
 mod project;
 mod remote;
 mod secrets;
@@ -22,6 +23,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::LineIndex;
 use crate::nearest::did_you_mean;
+use crate::pattern::Load;
 use crate::unit::UnitError;
 use crate::{Diagnostic, FileKind, Origin, Stated};
 
@@ -36,6 +38,8 @@ pub(crate) struct Decoder<'t> {
     pub(crate) kind: FileKind,
     pub(crate) lines: LineIndex,
     pub(crate) problems: Vec<Diagnostic>,
+    /// What the patterns of the file stand for so far.
+    load: Load,
 }
 
 /// A table with what leads to it.
@@ -78,7 +82,8 @@ impl Section<'_> {
 
 impl<'t> Decoder<'t> {
     pub(crate) fn new(text: &'t [u8], file: Arc<str>, kind: FileKind) -> Self {
-        Self { text, file, kind, lines: LineIndex::new(text), problems: Vec::new() }
+        let (lines, problems) = (LineIndex::new(text), Vec::new());
+        Self { text, file, kind, lines, problems, load: Load::default() }
     }
 
     /// Notes what is wrong with the bytes of `span`.

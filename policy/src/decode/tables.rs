@@ -7,10 +7,11 @@ use toml::de::DeTable;
 use super::mounts::ACCESS_WORDS;
 use super::{Above, Decoder, Section};
 use crate::nearest::did_you_mean;
+use crate::pattern::Reach;
 use crate::{
-    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, OnConflict, PatternTable,
-    PolicyFile, Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable,
-    Verdict, WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size, server,
+    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, OnConflict, PolicyFile, Probe,
+    ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable, Verdict, WorkspaceAccess,
+    WorkspaceRoot, WorkspaceTable, parse_duration, parse_size, server,
 };
 
 /// The keys of a file.
@@ -91,8 +92,8 @@ impl Decoder<'_> {
             kind: self.kind,
             extends: self.texts(top, "extends"),
             mounts: mounts.entries,
-            deny: self.patterns(top, "deny", "patterns"),
-            protect: self.patterns(top, "protect", "names"),
+            deny: self.patterns(top, ("deny", "patterns"), Reach::Names),
+            protect: self.patterns(top, ("protect", "names"), Reach::NamesAndWays),
             env: self.env(top),
             limits: self.limits(top),
             process: self.process(top),
@@ -156,25 +157,6 @@ impl Decoder<'_> {
             root.with(value)
         });
         WorkspaceTable { access: self.choice(&section, "access", &words), root, checkpoint }
-    }
-
-    fn patterns(&mut self, top: &Section<'_>, key: &'static str, list: &str) -> PatternTable {
-        let Some(section) = self.section(top, key, &[list, "defaults"]) else {
-            return PatternTable::default();
-        };
-        let patterns = self.globs(&section, list);
-        PatternTable { patterns, defaults: self.flag(&section, "defaults") }
-    }
-
-    /// Decodes a list of patterns of paths.
-    fn globs(&mut self, section: &Section<'_>, key: &str) -> Vec<Stated<String>> {
-        let patterns = self.texts(section, key);
-        for pattern in &patterns {
-            if let Err(error) = crate::pattern::check(&pattern.value) {
-                self.problem(pattern.span.clone(), error.to_string()).key = Some(section.key(key));
-            }
-        }
-        patterns
     }
 
     fn env(&mut self, top: &Section<'_>) -> EnvTable {
@@ -290,7 +272,7 @@ impl Decoder<'_> {
         SyncTable {
             mode: self.choice(&section, "mode", &modes),
             on_conflict: self.choice(&section, "on_conflict", &choices),
-            only: self.globs(&section, "only"),
+            only: self.globs(&section, "only", Reach::Names),
             strict: None,
         }
     }

@@ -5,7 +5,7 @@ use super::fold::folded;
 use super::name::{NamePattern, Token};
 
 /// The most patterns that the choices of one pattern may multiply to.
-const MOST_CHOICES: usize = 1000;
+pub(super) const MOST_CHOICES: usize = 1000;
 /// The most bytes of a pattern: to multiply its choices out takes as many steps as braces are nested, each through all
 /// of it.
 const LONGEST: usize = 4096;

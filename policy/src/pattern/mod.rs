@@ -12,6 +12,7 @@ mod below;
 mod compile;
 mod fold;
 mod last;
+mod load;
 mod misplaced;
 mod name;
 mod protect;
@@ -26,6 +27,7 @@ use crate::Origin;
 
 pub(crate) use compile::{check, expand, matches_name};
 pub use fold::is_name;
+pub(crate) use load::{FEWER, Load, Reach};
 pub(crate) use misplaced::{Misplaced, misplaced};
 pub(crate) use name::{matches_word, matches_word_in_any_case};
 pub use protect::ProtectSet;
@@ -65,6 +67,9 @@ pub enum PatternFault {
     /// The choices multiply to more than a thousand patterns.
     #[error("pattern has too many choices")]
     TooManyChoices,
+    /// All patterns together stand for more than twenty thousand, or a mebibyte, without choices.
+    #[error("patterns up to this one stand for more than 20000, or 1 MiB, in all")]
+    TooManyInAll,
     /// `**` stands beside other characters of a name.
     #[error("pattern has `**` that is not a whole name")]
     PartialDoubleStar,

@@ -87,3 +87,32 @@ fn bad_files_point_into_the_text() {
         }
     }
 }
+
+/// Each is small enough for itself: what reads a stranger's file takes neither its memory nor its time.
+#[test]
+fn many_patterns_are_refused_where_they_are_too_many() {
+    let bomb = format!("{}/x", "{a*,b*c}".repeat(9));
+    for (list, pattern, last) in [
+        ("[deny]\npatterns", bomb.as_str(), 40),
+        ("[protect]\nnames", &"*/x".repeat(1000), 1),
+        ("[sync]\nonly", &bomb, 40),
+        ("[deny]\npatterns", &"{a,b}".repeat(20), 21),
+    ] {
+        let patterns = format!("{pattern:?},\n").repeat(10_000);
+        let text = format!("version = 1\n{list} = [\n{patterns}]\n");
+        let source = PolicyText {
+            name: "x",
+            kind: FileKind::Project,
+            directory: None,
+            text: text.as_bytes(),
+        };
+        let problems = parse(source).expect_err("too many").problems;
+        let problem = problems.last().expect("one");
+        let expected = format!(
+            "x:{}:1: patterns up to this one stand for more than 20000, or 1 MiB, in all",
+            last + 3
+        );
+        assert_eq!(problem.to_string(), expected);
+        assert!(problems.len() <= last + 1, "{}", problems.len());
+    }
+}

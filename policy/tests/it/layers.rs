@@ -124,6 +124,37 @@ fn patterns_keep_their_order() {
     assert!(with_defaults.protect.len() > 40);
 }
 
+/// There may be a file in each directory above a project, and a stranger's repository has many directories.
+#[test]
+fn patterns_of_all_files_are_bounded_together() {
+    let braces = "{a,b}".repeat(9);
+    let body = format!("[deny]\npatterns = [{}]", format!("\"{braces}\", ").repeat(25));
+    let file = || text(FileKind::Project, &body);
+    let one = Sources { enclosing: vec![file()], ..Sources::default() };
+    assert_eq!(policy(&one, &vars()).expect("resolves").sources, ["base", "endow.toml"]);
+    let many = Sources { project: Some(file()), ..one };
+    let error = error(&many);
+    let fault = "patterns up to this one stand for more than 20000, or 1 MiB, in all";
+    assert_eq!(error.to_string(), format!("endow.toml:3: {fault}: {braces}"));
+    assert_eq!((error.hints().len(), error.kind()), (1, endow_policy::ErrorKind::Policy));
+}
+
+/// What comes with endow counts for nothing, and what people write is far below the bound.
+#[test]
+fn usual_policies_are_far_below_the_bound() {
+    let joined = policy(&Sources::default(), &vars()).expect("resolves");
+    let quoted = |rules: &[endow_policy::PatternRule]| {
+        rules.iter().map(|rule| format!("{:?}, ", rule.pattern)).collect::<String>()
+    };
+    let (deny, protect) = (quoted(&joined.deny), quoted(&joined.protect));
+    let body = format!(
+        "[deny]\npatterns = [{}]\n[protect]\nnames = [{}]",
+        deny.repeat(3),
+        protect.repeat(3)
+    );
+    assert!(policy(&user(&body), &vars()).is_ok(), "thrice the built-in lists");
+}
+
 #[test]
 fn limits_replace_one_by_one() {
     let flags = Flags { timeout: Some("1h".to_owned()), ..Flags::default() };
