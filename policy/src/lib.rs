@@ -91,7 +91,7 @@ pub use remote::{
     Remote, RemoteAnswer, RemoteContent, RemoteFound, RemoteMode, RemoteOrder, RemoteProblem,
     RemoteRequest, RemoteTable, RemoteTls, RemoteUrl, RemoteUrlError,
 };
-pub use require::{Level, Require};
+pub use require::{LOSSES, Level, Require};
 pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;

@@ -30,6 +30,9 @@ impl Level {
     }
 }
 
+/// The words of losses that can be accepted one by one.
+pub const LOSSES: [&str; 4] = ["deny", "memory", "pids", "protect"];
+
 /// What must hold, and which single losses are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Require {
@@ -37,6 +40,6 @@ pub struct Require {
     pub level: Level,
     /// Who asked for it; `None` when nobody did.
     pub origin: Option<Origin>,
-    /// Losses accepted by name, such as `memory` or `devpts`.
+    /// Losses accepted by name, each one of [`LOSSES`].
     pub best_effort: BTreeSet<String>,
 }

@@ -121,6 +121,7 @@ words!(Mode: "none" | "allow" | "host");
 shape!(Descriptor: { "type": "integer", "minimum": 3, "maximum": 255 });
 shape!(Port: { "type": "integer", "minimum": 1, "maximum": 65535 });
 words!(Level: "full" | "namespaces" | "landlock");
+words!(Loss: "deny" | "memory" | "pids" | "protect" | "!deny" | "!memory" | "!pids" | "!protect");
 words!(Is: "absent" | "denied" | "allowed");
 words!(SyncMode: "apply" | "apply-ok" | "review" | "discard");
 words!(OnConflict: "host" | "guest" | "merge" | "abort");
@@ -251,7 +252,7 @@ image!(
 );
 image!(
     /// How much must hold.
-    Require { level: Level, best_effort: Vec<Word>, }
+    Require { level: Level, best_effort: Vec<Loss>, }
 );
 image!(
     /// One check of `endow verify`.

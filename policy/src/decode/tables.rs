@@ -9,9 +9,9 @@ use super::{Above, Decoder, Section};
 use crate::nearest::did_you_mean;
 use crate::pattern::Reach;
 use crate::{
-    AllowWord, EnvTable, Expectation, FileKind, Level, LimitsTable, OnConflict, PolicyFile, Probe,
-    ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable, Verdict, WorkspaceAccess,
-    WorkspaceRoot, WorkspaceTable, parse_duration, parse_size, server,
+    AllowWord, EnvTable, Expectation, FileKind, LOSSES, Level, LimitsTable, OnConflict, PolicyFile,
+    Probe, ProcessTable, RequireTable, StateTable, Stated, SyncMode, SyncTable, Verdict,
+    WorkspaceAccess, WorkspaceRoot, WorkspaceTable, parse_duration, parse_size, server,
 };
 
 /// The keys of a file.
@@ -164,11 +164,23 @@ impl Decoder<'_> {
             return EnvTable::default();
         };
         EnvTable {
-            pass: self.texts(&section, "pass"),
+            pass: self.variable_names(&section, "pass"),
             set: self.assignments(&section),
-            drop: self.texts(&section, "drop"),
+            drop: self.variable_names(&section, "drop"),
             pass_all: None,
         }
+    }
+
+    /// Decodes names and patterns of variables. One with a value would match nothing.
+    fn variable_names(&mut self, section: &Section<'_>, key: &str) -> Vec<Stated<String>> {
+        let names = self.texts(section, key);
+        for name in names.iter().filter(|name| name.value.contains(['=', '\0'])) {
+            self.problem(name.span.clone(), "not a variable's name").explain(
+                &section.key(key),
+                "write the name alone: a value stands in `set = { NAME = \"VALUE\" }`".to_owned(),
+            );
+        }
+        names
     }
 
     fn assignments(&mut self, env: &Section<'_>) -> Vec<(Stated<OsString>, OsString)> {
@@ -236,14 +248,8 @@ impl Decoder<'_> {
             return ProcessTable::default();
         };
         let allow = self.texts(&section, "allow");
-        for word in &allow {
-            let name = word.value.strip_prefix('!').unwrap_or(&word.value);
-            if name.parse::<AllowWord>().is_err() {
-                let known: Vec<&str> = AllowWord::ALL.iter().map(|word| word.word()).collect();
-                self.problem(word.span.clone(), format!("unknown word `{name}`"))
-                    .explain("process.allow", did_you_mean(name, &known));
-            }
-        }
+        let known: Vec<&str> = AllowWord::ALL.iter().map(|word| word.word()).collect();
+        self.only_known_words("process.allow", &allow, &known);
         let hostname = self.word(&section, "hostname").map(|name| name.with(name.value.to_owned()));
         if let Some(name) = &hostname
             && !is_hostname(&name.value)
@@ -257,9 +263,19 @@ impl Decoder<'_> {
         let Some(section) = self.section(top, "require", &["level", "best_effort"]) else {
             return RequireTable::default();
         };
-        RequireTable {
-            level: self.choice(&section, "level", LEVELS),
-            best_effort: self.texts(&section, "best_effort"),
+        let best_effort = self.texts(&section, "best_effort");
+        self.only_known_words("require.best_effort", &best_effort, &LOSSES);
+        RequireTable { level: self.choice(&section, "level", LEVELS), best_effort }
+    }
+
+    /// Notes each word that is none, also of those that `!` takes back.
+    fn only_known_words(&mut self, key: &str, words: &[Stated<String>], known: &[&str]) {
+        for word in words {
+            let name = word.value.strip_prefix('!').unwrap_or(&word.value);
+            if !known.contains(&name) {
+                self.problem(word.span.clone(), format!("unknown word `{name}`"))
+                    .explain(key, did_you_mean(name, known));
+            }
         }
     }
 

@@ -37,6 +37,12 @@ fn hints_of(mark: &str, path: &str, mounts: &[&GuestPath]) -> Option<Vec<String>
     if path == "~" || path.starts_with("~/") {
         return Some(vec!["a pattern is no path: `~` has no meaning in it".to_owned()]);
     }
+    if let Some(name) = variable(path) {
+        return Some(vec![
+            format!("a pattern is no path: `{name}` has no meaning in it"),
+            format!("`{mark}\\{path}` is the name itself"),
+        ]);
+    }
     let named: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
     let plain = named.iter().take_while(|name| !name.bytes().any(|it| SPECIAL.contains(&it)));
     let plain: Vec<&str> = plain.copied().collect();
@@ -49,6 +55,16 @@ fn hints_of(mark: &str, path: &str, mounts: &[&GuestPath]) -> Option<Vec<String>
         format!("write `{mark}/{below}`: it counts from the root of the mount {mount}")
     };
     Some(vec![there, format!("`{mark}{}` means that path below each mount", named.join("/"))])
+}
+
+/// Returns the variable that a path begins with. Names that begin like one are in capitals only by chance
+/// (`$Recycle.Bin`, `$RECYCLE.BIN`).
+fn variable(path: &str) -> Option<&str> {
+    let first = path.split('/').next()?;
+    let name = first.strip_prefix('$')?;
+    let of_variable = |byte: u8| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_');
+    let is_one = name.starts_with(|c: char| !c.is_ascii_digit()) && name.bytes().all(of_variable);
+    is_one.then_some(first)
 }
 
 /// Whether names lead to a mount that is further down than the root's own names, or into it.
@@ -99,6 +115,19 @@ mod tests {
                 Some("write `!/secret`: it counts from the root of the mount /home/u/app"),
             ),
             ("{/a,~/b}", Some("a pattern is no path: `~` has no meaning in it")),
+            ("$HOME/x", Some("a pattern is no path: `$HOME` has no meaning in it")),
+            ("!${HOME}/x", Some("a pattern is no path: `$HOME` has no meaning in it")),
+            (
+                "{a,$XDG_RUNTIME_DIR}/b",
+                Some("a pattern is no path: `$XDG_RUNTIME_DIR` has no meaning in it"),
+            ),
+            ("$HOME", Some("a pattern is no path: `$HOME` has no meaning in it")),
+            ("\\$HOME/x", None),
+            ("$RECYCLE.BIN/**", None),
+            ("$Extend", None),
+            ("$1/x", None),
+            ("$", None),
+            ("x/$HOME", None),
             ("/x/{secret,other}", None),
             ("~/secret", Some("a pattern is no path: `~` has no meaning in it")),
             ("/home/u/other", None),

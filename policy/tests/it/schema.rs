@@ -1,6 +1,6 @@
 //! The JSON Schema and the parser agree.
 
-use endow_policy::{FileKind, PolicyText, parse, schema};
+use endow_policy::{FileKind, LOSSES, PolicyText, parse, schema};
 
 use crate::bad_files::fixtures;
 use crate::harness::good_files;
@@ -47,6 +47,16 @@ fn schema_refuses_unknown_keys_and_wrong_types() {
         }
     }
     assert!(refused > 50, "{refused}");
+}
+
+#[test]
+fn schema_has_every_loss() {
+    let schema = schema();
+    for loss in LOSSES {
+        let words = &schema["$defs"]["Loss"]["enum"];
+        let has = |word: &str| words.as_array().is_some_and(|all| all.iter().any(|it| it == word));
+        assert!(has(loss) && has(&format!("!{loss}")), "{loss}");
+    }
 }
 
 #[test]

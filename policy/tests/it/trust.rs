@@ -61,7 +61,7 @@ allow = ["!perf", "userns"]
 hostname = "x"
 [require]
 level = "full"
-best_effort = ["seccomp"]
+best_effort = ["memory"]
 [sync]
 mode = "discard"
 [[expect]]
