@@ -110,3 +110,20 @@ fn policies_that_links_lead_to_are_made_by_no_command() {
     control.write("config/profiles/sh.toml", "version = 1\n[mounts]\n\"~/secret\" = \"ro\"\n");
     assert_eq!(control.run(&[], "cat ~/secret").stdout, "secret");
 }
+
+/// The current directory has no links in its path, whatever the table's path has.
+#[test]
+fn tables_of_a_project_hold_behind_a_link() {
+    let world = World::new();
+    world.write("home/project/.secret", "secret");
+    symlink(world.project(), world.root().join("home/link")).expect("a link");
+    let table = |path: &str| {
+        let text = format!("version = 1\n[project.\"{path}\".deny]\npatterns = [\".secret\"]\n");
+        world.write("config/policy.toml", &text);
+        world.run(&["run"], "cat .secret")
+    };
+    assert_eq!(table("~/elsewhere").ok(), "secret", "control");
+    table("~/project").fails(1);
+    table("~/link").fails(1);
+    assert!(table("$HOME/project").fails(120).contains("policy.toml"));
+}

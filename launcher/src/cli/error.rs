@@ -240,9 +240,13 @@ impl From<ComposeError> for CommandError {
                 this.asked_by(origin).hint(hint.clone())
             }
             ComposeError::Cycle { origin, .. } => this.asked_by(origin),
-            ComposeError::Place { origin, source, .. } => this.asked_by(origin).cause(source),
+            ComposeError::Place { origin, source, .. } => {
+                let this = this.asked_by(origin).cause(source);
+                error.hints().into_iter().fold(this, Self::hint)
+            }
             ComposeError::MountedTwice { first, second, .. } => this.twice(first, second),
             ComposeError::StillAllowed { origin, .. }
+            | ComposeError::TooManyPatterns { origin, .. }
             | ComposeError::KeyStillChosen { origin, .. } => {
                 error.hints().into_iter().fold(this.asked_by(origin), Self::hint)
             }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::{
     Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
-    StateRules, Vars, View, compose, judge, narrowed, parse, resolve,
+    StateRules, Vars, View, compose, judge, narrowed, parse, project_directories, resolve,
 };
 use sha2::{Digest, Sha256};
 
@@ -67,7 +67,7 @@ fn read_with(
         ..Sources::default()
     };
     if !args.no_policy {
-        sources.user = reader.user_file()?;
+        reader.user_file_of(&mut sources)?;
         if let Some(path) = &args.policy {
             sources.explicit = Some(reader.explicit(path)?);
         } else {
@@ -102,8 +102,8 @@ pub(crate) struct Project {
 pub(crate) fn project(path: &Path, surroundings: &Surroundings) -> Result<Project, CommandError> {
     let mut reader = Reader::new(surroundings);
     let user_profiles = reader.user_profiles()?;
-    let user = reader.user_file()?;
-    let mut weaker = Sources { user_profiles, user, ..Sources::default() };
+    let mut weaker = Sources { user_profiles, ..Sources::default() };
+    reader.user_file_of(&mut weaker)?;
     weaker.enclosing = reader.enclosing(&weaker)?;
     reader.judged(path, &weaker).map(|(project, _)| project)
 }
@@ -143,6 +143,17 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         self.parse(&path, FileKind::User).map(Some)
+    }
+
+    /// Reads the user's file, and finds where links lead in the paths of its projects.
+    fn user_file_of(&mut self, sources: &mut Sources) -> Result<(), CommandError> {
+        sources.user = self.user_file()?;
+        let user = sources.user.iter();
+        let directories = user.flat_map(|it| project_directories(it, &self.surroundings.vars));
+        let real = |path: &HostPath| HostPath::new(fs::canonicalize(path.as_path()).ok()?).ok();
+        let links = directories.filter_map(|path| real(&path).map(|real| (path, real)));
+        sources.project_links = links.filter(|(path, real)| path != real).collect();
+        Ok(())
     }
 
     fn explicit(&mut self, path: &Path) -> Result<PolicyFile, CommandError> {

@@ -1,6 +1,8 @@
 //! How much of the promise holds on this host, and what was accepted as lost.
 
-use endow_policy::{Access, AllowWord, BackendSpec, Level, MountSpec, Origin, PatternRule, Policy};
+use endow_policy::{
+    Access, AllowWord, BackendSpec, LOSSES, Level, MountSpec, Origin, PatternRule, Policy,
+};
 use serde::Serialize;
 
 use super::PlanError;
@@ -27,9 +29,6 @@ pub struct Degradation {
     /// What does not hold, and why.
     pub reason: String,
 }
-
-/// The losses that can be accepted by name.
-pub(crate) const LOSSES: [&str; 4] = ["deny", "memory", "pids", "protect"];
 
 /// Decides the level and refuses what can't be enforced and was not given up by name.
 pub(super) fn decide(policy: &Policy, host: &HostFacts) -> Result<Enforcement, PlanError> {

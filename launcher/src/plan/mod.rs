@@ -65,7 +65,7 @@ pub use environment::Environment;
 pub use error::{Beyond, PlanError};
 pub use held::{POLICY_FILE, policy_files};
 pub use in_place::KERNEL_FILES;
-pub(crate) use level::{COVERED_PROC, LOSSES, UNCOVER_PROC};
+pub(crate) use level::{COVERED_PROC, UNCOVER_PROC};
 pub use level::{Degradation, Enforcement};
 pub use mounts::{HIDDEN_DIRECTORY, HIDDEN_FILE, content_key};
 pub use observed::DENIALS;

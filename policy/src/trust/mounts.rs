@@ -43,16 +43,16 @@ pub(super) fn narrows(entry: &MountEntry, places: &Places<'_>, view: &View) -> b
 fn hides(entry: &MountEntry, at: &GuestPath, view: &View) -> bool {
     let is_no_larger = view.at(at).is_none_or(|before| match &before.backend {
         BackendSpec::Memory { size_bytes, inodes, .. } => {
-            keeps_programs_out(&before.options, &entry.options)
+            keeps_programs_out(before.options, entry.options)
                 && is_within(&entry.source, (*size_bytes, *inodes))
         }
-        BackendSpec::Private { .. } => keeps_programs_out(&before.options, &entry.options),
+        BackendSpec::Private { .. } => keeps_programs_out(before.options, entry.options),
         _ => true,
     });
     is_no_larger && !view.is_workspace(at)
 }
 
-fn keeps_programs_out(before: &MountOptions, now: &MountOptions) -> bool {
+fn keeps_programs_out(before: MountOptions, now: MountOptions) -> bool {
     !before.noexec || now.noexec
 }
 
@@ -68,7 +68,7 @@ fn lowers(entry: &MountEntry, host: &HostPath, before: &MountSpec) -> bool {
     let same = matches!(&before.backend, BackendSpec::Physical { host: h } if h == host);
     let options = before.options.socket == entry.options.socket
         && (before.options.nodeny || !entry.options.nodeny)
-        && keeps_programs_out(&before.options, &entry.options);
+        && keeps_programs_out(before.options, entry.options);
     // What is dropped reaches the host no more than what is never written.
     let dropped = entry.options.discard || entry.access == Access::Ro;
     let sync = !before.options.discard || dropped;

@@ -1,11 +1,11 @@
 //! Why there is no plan, and what helps.
 
-use endow_policy::{GuestPath, HostPath, Origin};
+use endow_policy::{GuestPath, HostPath, LOSSES, Origin};
 
 use super::{CommandError, Kind};
 use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
-use crate::plan::{Beyond, LOSSES, PlanError};
+use crate::plan::{Beyond, PlanError};
 
 impl CommandError {
     fn no_tree(self, origin: &Origin) -> Self {
