@@ -48,16 +48,13 @@ struct Index {
 }
 
 impl OfMount {
-    /// Takes over what was noted of indexes before, where nothing newer is.
-    fn keep(&mut self, earlier: Vec<(Index, Seen)>) {
-        let noted: HashSet<&PathBuf> = self.indexes.iter().map(|index| &index.path).collect();
-        let files: HashSet<&PathBuf> = self.files.iter().map(|(path, _)| path).collect();
-        let kept = earlier.into_iter().filter(|(index, _)| !noted.contains(&index.path));
-        let kept: Vec<_> = kept.map(|(it, seen)| (files.contains(&it.path), it, seen)).collect();
-        for (has_file, index, seen) in kept {
-            self.files.extend((!has_file).then(|| (index.path.clone(), seen)));
-            self.indexes.push(index);
-        }
+    /// Takes over what was noted before, where nothing newer is: what somebody changed since is still not what was
+    /// left, however often it is looked at.
+    fn keep(&mut self, earlier: Self) {
+        let files: HashSet<PathBuf> = self.files.iter().map(|(path, _)| path.clone()).collect();
+        let indexes: HashSet<PathBuf> = self.indexes.iter().map(|it| it.path.clone()).collect();
+        self.files.extend(earlier.files.into_iter().filter(|(path, _)| !files.contains(path)));
+        self.indexes.extend(earlier.indexes.into_iter().filter(|it| !indexes.contains(&it.path)));
     }
 }
 
@@ -108,26 +105,29 @@ impl Alone {
 
     /// Returns what the last indexes that write-back left in a mount say.
     pub(super) fn left_indexes(&self, ledger: &Ledger, mount: u32) -> HashMap<PathBuf, [u8; 32]> {
-        let known = self.still_known(ledger, mount).into_iter();
-        known.map(|(index, _)| (index.path, index.digest)).collect()
+        let known = self.still_known(ledger, mount).indexes.into_iter();
+        known.map(|index| (index.path, index.digest)).collect()
     }
 
-    /// Returns what is noted of the indexes in a mount that are still the last ones that write-back left there,
+    /// Returns what is noted of files in a mount that are still the last ones that write-back left there,
     /// whatever stands there by now.
-    fn still_known(&self, ledger: &Ledger, mount: u32) -> Vec<(Index, Seen)> {
+    fn still_known(&self, ledger: &Ledger, mount: u32) -> OfMount {
         let left: HashMap<&Path, Option<&Seen>> = ledger.last_left(mount).collect();
-        let files = self.files(mount);
-        let known = self.indexes(mount).into_iter().filter_map(|(path, digest)| {
-            let seen = **files.get(path)?;
-            let is_it = left.get(path).copied().flatten().is_some_and(|left| seen.is_still(left));
-            is_it.then(|| (Index { path: path.to_owned(), digest: *digest }, seen))
-        });
-        known.collect()
+        let is_left = |(path, seen): &(&Path, &Seen)| {
+            left.get(path).copied().flatten().is_some_and(|left| seen.is_still(left))
+        };
+        let files: HashMap<&Path, &Seen> = self.files(mount).into_iter().filter(is_left).collect();
+        let indexes = self.indexes(mount).into_iter().filter(|(path, _)| files.contains_key(path));
+        let index =
+            |(path, digest): (&Path, &[u8; 32])| Index { path: path.to_owned(), digest: *digest };
+        let indexes = indexes.map(index).collect();
+        let files = files.into_iter().map(|(path, seen)| (path.to_owned(), *seen)).collect();
+        OfMount { mount, files, indexes }
     }
 }
 
 /// Notes what of the files that stood before the layers of a run went is as it was, now that they are
-/// gone. Of an index that git wrote anew meanwhile, what was noted before stays.
+/// gone. Of what changed meanwhile, and of mounts that are not among these, what was noted before stays.
 ///
 /// # Errors
 /// A failing call; then nothing is noted.
@@ -137,7 +137,7 @@ pub fn note_alone(
     standing: &[(Standing, BorrowedFd<'_>)],
 ) -> Result<(), SyncError> {
     let (earlier, ledger) = (Alone::read(fs, run), Ledger::read(fs, run)?);
-    let mounts = standing.iter().map(|(of_mount, root)| {
+    let noted = standing.iter().map(|(of_mount, root)| {
         let mut root = Root::new(fs, *root, Closed::Stay);
         let files = of_mount.files.iter().filter_map(|(path, before)| {
             let (now, links) = look(fs, &mut root, path)?;
@@ -157,5 +157,8 @@ pub fn note_alone(
         noted.keep(earlier.still_known(&ledger, of_mount.mount));
         noted
     });
-    Alone { version: VERSION, mounts: mounts.collect() }.store(fs, run)
+    let mut mounts: Vec<OfMount> = noted.collect();
+    let numbers: HashSet<u32> = mounts.iter().map(|known| known.mount).collect();
+    mounts.extend(earlier.mounts.into_iter().filter(|known| !numbers.contains(&known.mount)));
+    Alone { version: VERSION, mounts }.store(fs, run)
 }
