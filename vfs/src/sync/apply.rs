@@ -194,7 +194,7 @@ fn stage_mount(
 ) -> Result<MountBatch, SyncError> {
     let root = fs.node(place.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
     let upper = place.upper.ok_or(Errno::BADF).map_err(io("open the layer of", Path::new("")))?;
-    let mut stage = stage::Stage::new(fs, bench, (upper, !plan.apart));
+    let mut stage = stage::Stage::new(fs, bench, (upper, plan));
     let mut steps = Vec::new();
     let staged = stage_operations(fs, &mut stage, plan, next, &mut steps);
     let closed = stage.close();

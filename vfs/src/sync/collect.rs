@@ -185,7 +185,8 @@ impl<'a> Collector<'a> {
         self.mark_vanished();
         let groups = std::mem::take(&mut self.groups);
         let mut changes = std::mem::take(&mut self.set.changes);
-        groups.settle(&mut changes, |host| self.changed(host));
+        let is_done = |host: &Seen| self.source.settled.has_placed(host);
+        groups.settle(&mut changes, |host| self.changed(host), is_done);
         know_renamed(&mut changes);
         self.set.changes = changes;
         Ok(())

@@ -202,6 +202,8 @@ impl Ledger {
         });
         let displaced = self.steps(mount).filter_map(|step| step.old.zip(step.displaced));
         displaced.for_each(|(was, now)| settled.add_displaced(&was, now));
+        let placed = self.last_left(mount).filter_map(|(_, seen)| seen);
+        placed.filter(|it| it.kind != Kind::Directory).for_each(|it| settled.add_placed(it));
         for known in self.merged.iter().filter(|known| known.mount == mount) {
             settled.add_merged(&known.path, &known.upper);
         }

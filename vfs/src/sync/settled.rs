@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::indexes::KnownIndexes;
 use super::journal::Ledger;
@@ -18,6 +18,8 @@ pub struct Settled {
     known: FxHashMap<u64, (Option<Time>, Time)>,
     /// By the time of change, what it was before.
     displaced: FxHashMap<(u64, Time), (Option<Time>, Time)>,
+    /// The inodes that steps in force put in place.
+    placed: FxHashSet<u64>,
     merged: FxHashMap<PathBuf, (u64, Time)>,
     pub(super) indexes: KnownIndexes,
 }
@@ -45,6 +47,11 @@ impl Settled {
         }
     }
 
+    /// Adds a file or link that a step put in place, and that was not undone.
+    pub(super) fn add_placed(&mut self, seen: &Seen) {
+        self.placed.insert(seen.ino);
+    }
+
     pub(super) fn add_merged(&mut self, path: &Path, upper: &Seen) {
         self.merged.insert(path.to_owned(), (upper.size, upper.modified));
     }
@@ -68,6 +75,11 @@ impl Settled {
     /// Returns whether nothing happened to this inode since write-back left it.
     pub(super) fn has(&self, seen: &Seen) -> bool {
         self.known.get(&seen.ino) == Some(&(seen.born, seen.changed))
+    }
+
+    /// Returns whether write-back put this inode in place, and nothing happened to it since.
+    pub(super) fn has_placed(&self, seen: &Seen) -> bool {
+        self.placed.contains(&seen.ino) && self.has(seen)
     }
 
     /// Returns what a file was before a write-back took another name of it, when nothing happened to

@@ -10,6 +10,7 @@ mod following;
 mod home;
 mod hostile;
 mod linked;
+mod links_apart;
 mod merging;
 mod moving;
 mod pruning;

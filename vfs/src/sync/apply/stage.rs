@@ -12,12 +12,16 @@ use super::copy::{copy_leaf, write_leaf};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
-use crate::sync::{Amend, Place, Seen, SyncError};
+use crate::sync::{Amend, Operation, Place, Seen, SyncError, SyncPlan};
 
 /// Brings content of a layer to the stage.
 pub(super) struct Stage<'b> {
     upper: Root<'b>,
     can_link: bool,
+    /// How many names of each inode with several are placed.
+    names: HashMap<u64, u32>,
+    /// How many of them were made links of the layer's file.
+    linked: HashMap<u64, u32>,
     /// The first place of each inode with several names, below the stage.
     groups: HashMap<u64, PathBuf>,
     /// The stage by its paths.
@@ -28,15 +32,21 @@ pub(super) struct Stage<'b> {
 }
 
 impl<'b> Stage<'b> {
-    /// Stages what a layer has, by links where that can be and `can_link` says so.
+    /// Stages what a layer has for a plan, by links where that can be and the plan does not want it apart.
     pub(super) fn new(
         fs: &'b dyn Fs,
         bench: &'b Bench<'_>,
-        (upper, can_link): (BorrowedFd<'b>, bool),
+        (upper, plan): (BorrowedFd<'b>, &SyncPlan),
     ) -> Self {
-        let upper = Root::new(fs, upper, Closed::Open);
-        let root = Root::new(fs, bench.stage(), Closed::Stay);
-        Self { upper, can_link, groups: HashMap::new(), root, whole: BTreeMap::new() }
+        Self {
+            upper: Root::new(fs, upper, Closed::Open),
+            can_link: !plan.apart,
+            names: names(plan),
+            linked: HashMap::new(),
+            groups: HashMap::new(),
+            root: Root::new(fs, bench.stage(), Closed::Stay),
+            whole: BTreeMap::new(),
+        }
     }
 
     /// Has what is placed in a staged directory from now on be staged in it.
@@ -114,10 +124,10 @@ impl<'b> Stage<'b> {
         if let Some(merged) = &place.merged {
             return write_leaf(fs, from, to, (&node, merged));
         }
-        if self.can_link {
+        if self.can_link && self.is_whole(place, node.links) {
             match fs.link(from, to) {
                 Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => self.can_link = false,
-                result => return result,
+                result => return result.map(|()| self.note_link(place)),
             }
         }
         if let Some(first) = place.group.and_then(|ino| self.groups.get(&ino)) {
@@ -127,4 +137,29 @@ impl<'b> Stage<'b> {
         self.groups.extend(place.group.map(|ino| (ino, path.to_owned())));
         copy_leaf(fs, from, to, &node).map(drop)
     }
+
+    /// Whether all names of the layer's file are placed. What waits must not change with what is written back, nor the
+    /// other way round.
+    fn is_whole(&self, place: &Place, links: u32) -> bool {
+        let count =
+            |known: &HashMap<u64, u32>| place.group.and_then(|ino| known.get(&ino).copied());
+        links.saturating_sub(count(&self.linked).unwrap_or(0)) <= count(&self.names).unwrap_or(1)
+    }
+
+    fn note_link(&mut self, place: &Place) {
+        if let Some(ino) = place.group {
+            *self.linked.entry(ino).or_default() += 1;
+        }
+    }
+}
+
+/// Counts the places of each inode with several names.
+fn names(plan: &SyncPlan) -> HashMap<u64, u32> {
+    let mut names = HashMap::new();
+    for operation in &plan.operations {
+        if let Operation::Place(Place { group: Some(ino), .. }) = operation {
+            *names.entry(*ino).or_default() += 1;
+        }
+    }
+    names
 }

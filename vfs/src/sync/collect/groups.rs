@@ -25,11 +25,14 @@ impl Groups {
         self.members.entry(upper.ino).or_default().push(Member { path, upper, equal, is_shared });
     }
 
-    /// Makes changes of all names of a group, unless the host has them as one inode already.
+    /// Makes changes of all names of a group, unless the host has them as one inode already. A name of which `is_done`
+    /// says that it was written back is no part of it any more: the others were not asked for with it, and are files
+    /// apart from it from then on.
     pub(super) fn settle(
         self,
         changes: &mut Vec<Change>,
         changed: impl Fn(&Seen) -> Option<Conflict>,
+        is_done: impl Fn(&Seen) -> bool,
     ) {
         let groups = self.members.into_iter().filter(|(_, members)| members.len() > 1);
         let (mut grouped, mut same) = (BTreeMap::<PathBuf, (u64, Member)>::new(), BTreeMap::new());
@@ -41,7 +44,8 @@ impl Groups {
                 same.extend(members.into_iter().map(|member| (member.path, ino)));
                 continue;
             }
-            let others = members.into_iter().filter(|member| !member.is_shared);
+            let is_left = |it: &Member| !it.is_shared && !it.equal.as_ref().is_some_and(&is_done);
+            let others = members.into_iter().filter(is_left);
             grouped.extend(others.map(|member| (member.path.clone(), (ino, member))));
         }
         // What is made anew is one inode again.
