@@ -208,15 +208,26 @@ impl Datagrams {
         let outside = self.outside.iter();
         let silent: Vec<Key> =
             outside.filter(|(_, sender)| silent(sender)).map(|(key, _)| key).collect();
-        let gone: Vec<Sender> =
-            silent.into_iter().filter_map(|key| self.outside.remove(key)).collect();
-        for sender in &gone {
-            poll.remove(sender.socket.as_fd());
-            self.senders.remove(&(sender.to, sender.from));
-        }
+        let gone = silent.into_iter().filter_map(|key| self.remove(poll, key)).collect();
         let left = self.outside.len() > 0;
         self.next_look = before.filter(|_| left).map(|now| now + SILENCE);
-        gone.into_iter().map(|sender| sender.passed).collect()
+        gone
+    }
+
+    /// Lets the sender go that is silent for longest where one more would be too many: who has a socket for each question
+    /// has closed it by then.
+    pub(super) fn make_room(&mut self, poll: &Poll) -> Option<Passed> {
+        let is_full = self.outside.len() >= SENDERS_MAX;
+        let senders = self.outside.iter().filter(|_| is_full);
+        let (key, _) = senders.min_by_key(|(_, sender)| sender.used)?;
+        self.remove(poll, key)
+    }
+
+    fn remove(&mut self, poll: &Poll, key: Key) -> Option<Passed> {
+        let sender = self.outside.remove(key)?;
+        poll.remove(sender.socket.as_fd());
+        self.senders.remove(&(sender.to, sender.from));
+        Some(sender.passed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::world::NetWorld;
 use crate::escape::prober::{Attempts, script};
+use crate::harness::said;
 
 const COMMON: &str = include_str!("probes/common.py");
 const REACH: &str = include_str!("probes/reach.py");
@@ -75,6 +76,18 @@ fn rule_makes_no_address() {
             assert_eq!(reached(&world, net, &place), word, "{net}: {name}");
         }
     }
+}
+
+/// Who has a socket for each question is answered, however many there were before.
+#[test]
+fn senders_of_datagrams_make_room_for_others() {
+    let Some(world) = NetWorld::start() else { return };
+    let many = "for _ in range(700):
+    datagram('web.example.test', 7)
+print('all answered')";
+    let mut command = world.endow(["run", "--net", "udp:web.example.test:7", "--"]);
+    command.args(script(&format!("{COMMON}\n{many}"), &[]));
+    assert!(said(&mut command).ok().ends_with("all answered\n"));
 }
 
 /// Says what comes of an attempt to reach a place.

@@ -39,6 +39,8 @@ impl Served {
         let target = first.target.clone();
         match self.checked(Protocol::Udp, &target, real) {
             Ok(addresses) => {
+                let gone = self.datagrams.make_room(&self.poll);
+                self.note_datagrams(gone.as_slice());
                 let _ = self.datagrams.open(&self.poll, first, &addresses, now);
             }
             Err(special) => {
