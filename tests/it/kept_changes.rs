@@ -162,6 +162,8 @@ fn terminal_is_not_driven_by_what_a_run_wrote() {
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("\x1b[32m+\\u{1b}]0;title\\u{7}\\u{9b}2J\x1b[m"), "{screen:?}");
     assert!(!screen.contains("\x1b]0"), "{screen:?}");
+    let (_, dumb) = Pty::start(run.world.endow(["diff"]).env("TERM", "dumb")).end();
+    assert!(!dumb.contains('\x1b'), "{dumb:?}");
     let piped = run.endow(&["diff"]);
     assert!(piped.ok().contains("+\x1b]0;title\x07"), "a patch is exact: {:?}", piped.stdout);
 }

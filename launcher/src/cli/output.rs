@@ -278,7 +278,7 @@ fn write_out(bytes: &[u8]) -> std::io::Result<()> {
 /// By NO_COLOR, or since the terminal knows no colours.
 fn no_color() -> bool {
     let is_said = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    is_said || std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
+    is_said || std::env::var_os("TERM").is_some_and(|term| term.is_empty() || term == "dumb")
 }
 
 #[cfg(test)]

@@ -146,7 +146,8 @@ fn port_that_is_taken_ends_the_run_before_it_starts() {
 #[test]
 fn address_that_this_machine_does_not_have_publishes_nothing() {
     for publish in ["192.0.2.1:0:3000", "[2001:db8::1]:0:3000"] {
-        let mut endow = project().endow(["run", "--publish", publish, "--", "true"]);
+        let world = project();
+        let mut endow = world.endow(["run", "--publish", publish, "--", "true"]);
         let told = said(&mut endow);
         assert!(told.fails(125).contains("assign requested address"), "{}", told.stderr);
     }
