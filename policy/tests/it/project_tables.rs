@@ -98,11 +98,11 @@ fn tables_hold_where_the_home_is_a_link() {
 
 #[test]
 fn tables_hold_behind_links_that_are_known() {
-    let vars = vars_in("/data/work/app");
-    let mut sources = user("[project.\"~/work\".deny]\npatterns = [\"held\"]");
+    let vars = vars_in("/data/src/app");
+    let mut sources = user("[project.\"~/src\".deny]\npatterns = [\"held\"]");
     let user = sources.user.as_ref().expect("a file");
-    assert_eq!(project_directories(user, &vars), [host("/home/u/work")]);
+    assert_eq!(project_directories(user, &vars), [host("/home/u/src")]);
     assert!(!holds_with(&sources, &vars));
-    sources.project_links = vec![(host("/home/u/work"), host("/data/work"))];
+    sources.project_links = vec![(host("/home/u/src"), host("/data/src"))];
     assert!(holds_with(&sources, &vars));
 }

@@ -70,8 +70,8 @@ pub(crate) fn run(
             let outcome = run.ended.outcome;
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
-            if !args.amendment.is_foreign {
-                code.iter().for_each(|code| ending::as_the_command(outcome, *code));
+            if let (false, Ok(code)) = (args.amendment.is_foreign, &code) {
+                ending::as_the_command(outcome, *code);
             }
             // The report tells of an error already: there is one object, whatever happens.
             if output.is_json() { code.or_else(|error| Ok(error.kind.code().into())) } else { code }

@@ -29,6 +29,12 @@ impl CommandError {
         self.asked_by(origin).hint("leave it out, or mount at another place: `--ro GUEST=PATH`")
     }
 
+    fn unenforceable(self, word: &str, reason: &str) -> Self {
+        let accepts = LOSSES.contains(&word);
+        let hint = accepts.then(|| format!("`--best-effort {word}` accepts the loss"));
+        hint.into_iter().fold(self.cause(reason), Self::hint)
+    }
+
     fn nested_live(self, word: &str, reason: &str) -> Self {
         self.cause(reason)
             .hint("take it copy-on-write: `--workspace cow`, `--cow PATH`")
@@ -150,10 +156,7 @@ impl From<PlanError> for CommandError {
                 .hint("`endow doctor` tells more"),
             PlanError::Beyond { keys, inside, .. } => this.beyond(&keys, inside),
             PlanError::NestedAsRoot => this.nested_as_root(),
-            PlanError::Unenforceable { word, reason } if LOSSES.contains(&word) => {
-                this.cause(reason).hint(format!("`--best-effort {word}` accepts the loss"))
-            }
-            PlanError::Unenforceable { reason, .. } => this.cause(reason),
+            PlanError::Unenforceable { word, reason } => this.unenforceable(word, &reason),
             PlanError::NestedLive { word, reason } => this.nested_live(word, &reason),
             PlanError::UnknownLoss { known, .. } => this.hint(format!("known are: {known}")),
             PlanError::NoStart(_) => this.hint("name a directory of the view with `--chdir`"),

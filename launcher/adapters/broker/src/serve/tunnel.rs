@@ -33,18 +33,16 @@ async fn copy(
 ) -> io::Result<()> {
     let mut bytes = vec![0; CHUNK];
     loop {
-        let spare = redactor.as_mut().filter(|it| it.spare() > 0);
-        let length = match spare {
-            None => from.read(&mut bytes).await?,
-            Some(redactor) => match timeout(IDLE, from.read(&mut bytes)).await {
-                Ok(length) => length?,
+        let length = if let Some(redactor) = redactor.as_mut().filter(|it| it.spare() > 0) {
+            let Ok(length) = timeout(IDLE, from.read(&mut bytes)).await else {
                 // Who waits for the end of a message would wait for ever.
-                Err(_) => {
-                    to.write_all(&redactor.release()).await?;
-                    to.flush().await?;
-                    continue;
-                }
-            },
+                to.write_all(&redactor.release()).await?;
+                to.flush().await?;
+                continue;
+            };
+            length?
+        } else {
+            from.read(&mut bytes).await?
         };
         let chunk = &bytes[..length];
         match &mut redactor {
