@@ -28,7 +28,7 @@ pub use bench::{remove_stage, stage_name};
 pub(super) use commit::{Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
-pub(super) use finish::{end, finish, leave};
+pub(super) use finish::{end, finish, leave, root_mode};
 pub(super) use home::Homeless;
 pub use home::SetAside;
 #[cfg(test)]
@@ -207,6 +207,7 @@ fn stage_mount(
         root: Identity::from(&root),
         is_beside: bench.is_beside(),
         root_time: bench.root_time(),
+        root_mode: bench.root_mode(fs),
         parents: plan.parents.iter().map(|(path, seen)| (path.clone(), *seen)).collect(),
         steps,
     })

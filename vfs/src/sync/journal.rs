@@ -56,6 +56,9 @@ pub(super) struct MountBatch {
     /// The root's time before that directory was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) root_time: Option<Time>,
+    /// The root's bits, where it was opened up for that directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) root_mode: Option<u32>,
     /// The host's directories in which names come and go.
     #[serde(with = "stored::seen")]
     pub(super) parents: Vec<(PathBuf, Seen)>,

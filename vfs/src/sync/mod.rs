@@ -13,6 +13,7 @@
 //! <run>/journal              a write-back or undo under way, everything staged
 //! <target>/.endow-<run>-stage  in place of the first where the run is on another file system
 //! <run>/undo/stage-m<nnn>    which directory that is
+//! <run>/undo/root-m<nnn>     the bits of the target, while it is opened up for that one
 //! ```
 
 mod alone;

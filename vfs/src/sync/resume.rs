@@ -2,15 +2,16 @@
 
 use super::apply::{
     Bench, Homeless, MountPlace, Outcome, RunPlace, SetAside, carry, clear, end, finish, judge,
-    tell,
+    root_mode, tell,
 };
 use super::collect::{io, is_same_root};
 use super::journal::{Batch, Direction, Ledger, MountBatch};
+use super::root::Opened;
 use super::{Conflict, SyncError, SyncReport};
 use crate::fs::Fs;
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What was finished.
 #[derive(Clone, Debug)]
@@ -75,9 +76,13 @@ fn end_begun(
         if !is_same_root(&root, &part.root) {
             return Err(other());
         }
-        let bench = Bench::open(fs, run, mount, &|_| false)?;
+        let mut bench = Bench::open(fs, run, mount, &|_| false)?;
         if bench.is_beside() != part.is_beside {
             return Err(other());
+        }
+        let is_entered = ledger.last >= batch.serial;
+        if let Some(mode) = if is_entered { root_mode(part) } else { part.root_mode } {
+            bench.root.was_open(Opened { path: PathBuf::new(), ino: root.status.id.ino, mode });
         }
         benches.push(bench);
     }

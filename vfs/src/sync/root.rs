@@ -11,7 +11,7 @@ use crate::fs::{At, Errno, Fs, Open, Result};
 /// The longest path handed to the kernel at once; its own bound is 4096 with the end.
 const LONGEST: usize = 3800;
 /// What an owner needs to list a directory, and to name things in it.
-const OPEN: u32 = 0o700;
+pub(super) const OPEN: u32 = 0o700;
 
 /// An open directory at or below a root.
 #[derive(Clone, Debug)]

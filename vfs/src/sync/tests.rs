@@ -2,6 +2,7 @@ mod acls;
 mod chains;
 mod checkpoint;
 mod checkpoint_later;
+mod closed_root;
 mod conflicts;
 mod cut;
 mod databases;

@@ -68,11 +68,23 @@ impl<'a> Bench<'a> {
     }
 
     fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<OwnedFd> {
-        let beside = Beside { root: self.top, name, run: self.run, mount: self.mount };
+        let beside = self.stage_at(name);
         match beside.open(fs) {
-            Err(Errno::ACCESS) if self.root.open_up(Path::new(""))? => beside.open(fs),
+            Err(Errno::ACCESS) => {
+                let closed = fs.status_of(self.top)?.mode;
+                beside.note_root(fs, closed)?;
+                self.root.open_up(Path::new(""))?;
+                beside.open(fs)
+            }
             result => result,
         }
+    }
+
+    fn stage_at<'n>(&self, name: &'n OsStr) -> Beside<'n>
+    where
+        'a: 'n,
+    {
+        Beside { root: self.top, name, run: self.run, mount: self.mount }
     }
 
     pub(in crate::sync) fn mount(&self) -> u32 {
@@ -110,12 +122,33 @@ impl<'a> Bench<'a> {
         self.root_time
     }
 
+    /// Returns the bits that the root had before it was opened up for the stage.
+    pub(in crate::sync) fn root_mode(&self, fs: &dyn Fs) -> Option<u32> {
+        let root = self.look(fs)?;
+        self.root.opened(Path::new(""), root.ino)
+    }
+
+    /// Gives directories that were opened up their bits again. Those of the root are no change of somebody else's.
+    pub(in crate::sync) fn close(&mut self, fs: &dyn Fs) -> Result<()> {
+        let is_ours = self.look(fs).is_some_and(|root| self.is_ours(&root));
+        let closed = self.root.close();
+        if is_ours {
+            self.ours = self.look(fs);
+        }
+        closed
+    }
+
     /// Moves what is in the stage to a directory at the root of the target that no run takes away; returns its
     /// place there.
     pub(super) fn set_aside(&mut self, fs: &dyn Fs, number: &OsStr) -> Result<PathBuf> {
         let stage = self.beside.clone().ok_or(Errno::INVAL)?;
         for place in super::home::aside_names(&stage) {
-            match fs.make_dir(self.top, place.as_os_str(), 0o700) {
+            let make = || fs.make_dir(self.top, place.as_os_str(), 0o700);
+            let mut made = make();
+            if made == Err(Errno::ACCESS) && self.root.open_up(Path::new(""))? {
+                made = make();
+            }
+            match made {
                 Err(Errno::EXIST) => {}
                 result => {
                     result?;
@@ -129,21 +162,36 @@ impl<'a> Bench<'a> {
         Err(Errno::EXIST)
     }
 
-    /// Takes the stage away from the root of the target, and gives the root its time again.
+    /// Takes the stage away from the root of the target, and gives the root its time and its bits again.
     pub(in crate::sync) fn leave(
         &mut self,
         fs: &dyn Fs,
         time: Option<Time>,
     ) -> std::result::Result<(), SyncError> {
-        let Some(name) = self.beside.take() else { return Ok(()) };
-        let path = Path::new(&name);
-        let beside = Beside { root: self.top, name: &name, run: self.run, mount: self.mount };
-        beside.remove(fs).map_err(io("remove", path))?;
-        if let Some(time) = time {
-            let at = At { dir: self.top, name: OsStr::new(".") };
-            super::amend::set_time(fs, at, time).map_err(io("set the time of", Path::new("")))?;
+        let name = self.beside.take();
+        let beside = name.as_ref().map(|name| self.stage_at(name));
+        let taken = beside.as_ref().map_or(Ok(()), |beside| self.take_beside(fs, beside, time));
+        // What was looked at since the last step may have been opened, too.
+        let closed = self.root.close().map_err(io("close", Path::new("")));
+        taken.and(closed)?;
+        let forgotten = beside.map_or(Ok(()), |beside| beside.forget(fs));
+        forgotten.map_err(io("remove the note of", Path::new(UNDO)))
+    }
+
+    fn take_beside(
+        &mut self,
+        fs: &dyn Fs,
+        beside: &Beside<'_>,
+        time: Option<Time>,
+    ) -> std::result::Result<(), SyncError> {
+        let mut taken = beside.take(fs);
+        if taken == Err(Errno::ACCESS) && matches!(self.root.open_up(Path::new("")), Ok(true)) {
+            taken = beside.take(fs);
         }
-        Ok(())
+        taken.map_err(io("remove", Path::new(beside.name)))?;
+        let at = At { dir: self.top, name: OsStr::new(".") };
+        let set = time.map_or(Ok(()), |time| super::amend::set_time(fs, at, time));
+        set.map_err(io("set the time of", Path::new("")))
     }
 }
 

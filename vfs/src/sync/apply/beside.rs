@@ -8,10 +8,14 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::fs::{At, Errno, Fs, Result, is_acl, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
 use crate::sync::journal::UNDO;
+use crate::sync::root::{Closed, OPEN, Root};
 use crate::tree::remove_tree;
 
 /// A stage, and where it is noted.
@@ -42,8 +46,14 @@ impl Beside<'_> {
         }
         self.strip(fs)?;
         let stage = fs.open_dir(self.root, self.name)?;
-        self.write_note(fs, stage.as_fd())?;
+        let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
+        self.write_note(fs, (&self.note(), &made))?;
         Ok(stage)
+    }
+
+    /// Notes the bits of the root before it is opened up.
+    pub(super) fn note_root(&self, fs: &dyn Fs, mode: u32) -> Result<()> {
+        self.write_note(fs, (&self.note_of_root(), &mode))
     }
 
     /// Takes away the ACLs that it has of the root: all that is staged would have them.
@@ -56,22 +66,55 @@ impl Beside<'_> {
         Ok(())
     }
 
-    /// Takes the stage away with all that is in it; tells whether there was one.
+    /// Takes away what a process that died left, stage, note and the owner's way into the root; tells whether there
+    /// was a stage.
     pub(super) fn remove(&self, fs: &dyn Fs) -> Result<bool> {
+        let mut root = Root::new(fs, self.root, Closed::Stay);
+        let mut taken = self.take(fs);
+        if taken == Err(Errno::ACCESS) {
+            match self.read_note::<Identity>(fs, &self.note())? {
+                None => taken = Ok(false),
+                Some(_) if matches!(root.open_up(Path::new("")), Ok(true)) => taken = self.take(fs),
+                Some(_) => {}
+            }
+        }
+        let closed = root.close().and_then(|()| self.close_root(fs));
+        let is_gone = taken?;
+        closed?;
+        self.forget(fs).map(|()| is_gone)
+    }
+
+    /// Gives a root its bits again that was opened up for the stage.
+    fn close_root(&self, fs: &dyn Fs) -> Result<()> {
+        let noted: Option<u32> = self.read_note(fs, &self.note_of_root())?;
+        let found = fs.node(self.root, OsStr::new(""))?.status.mode;
+        match noted.filter(|mode| found == mode | OPEN) {
+            Some(mode) => fs.set_mode_at(At { dir: self.root, name: OsStr::new("") }, mode),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the stage away with all that is in it; tells whether there was one.
+    pub(super) fn take(&self, fs: &dyn Fs) -> Result<bool> {
         if let Some(stage) = self.own(fs)? {
             for entry in fs.list(stage.as_fd(), usize::MAX)? {
                 remove_tree(fs, stage.as_fd(), &entry.name).map_err(|left| left.errno)?;
             }
         }
-        let is_gone = match fs.remove_dir(self.root, self.name) {
+        match fs.remove_dir(self.root, self.name) {
             // Somebody else's, whatever it is.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY) => false,
-            result => result.map(|()| true)?,
-        };
-        match fs.unlink(self.run, self.note().as_os_str()) {
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(is_gone),
-            result => result.map(|()| is_gone),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NOTEMPTY) => Ok(false),
+            result => result.map(|()| true),
         }
+    }
+
+    /// Takes the notes away.
+    pub(super) fn forget(&self, fs: &dyn Fs) -> Result<()> {
+        let notes = [self.note(), self.note_of_root()];
+        notes.iter().try_for_each(|note| match fs.unlink(self.run, note.as_os_str()) {
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            result => result,
+        })
     }
 
     /// Opens what stands there, if it is what the run made.
@@ -81,7 +124,7 @@ impl Beside<'_> {
             result => result?,
         };
         let found = fs.node(stage.as_fd(), OsStr::new(""))?;
-        let noted = self.read_note(fs)?;
+        let noted = self.read_note(fs, &self.note())?;
         Ok(noted.is_some_and(|noted| is_same_root(&found, &noted)).then_some(stage))
     }
 
@@ -89,10 +132,12 @@ impl Beside<'_> {
         Path::new(UNDO).join(format!("stage-m{:03}", self.mount))
     }
 
-    fn write_note(&self, fs: &dyn Fs, stage: BorrowedFd<'_>) -> Result<()> {
-        let made = Identity::from(&fs.node(stage, OsStr::new(""))?);
-        let text = serde_json::to_vec(&made).map_err(|_| Errno::INVAL)?;
-        let note = self.note();
+    fn note_of_root(&self) -> PathBuf {
+        Path::new(UNDO).join(format!("root-m{:03}", self.mount))
+    }
+
+    fn write_note(&self, fs: &dyn Fs, (note, value): (&Path, &impl Serialize)) -> Result<()> {
+        let text = serde_json::to_vec(value).map_err(|_| Errno::INVAL)?;
         match fs.unlink(self.run, note.as_os_str()) {
             Err(Errno::NOENT) => {}
             result => result?,
@@ -102,8 +147,8 @@ impl Beside<'_> {
         Ok(())
     }
 
-    fn read_note(&self, fs: &dyn Fs) -> Result<Option<Identity>> {
-        let file = match fs.open_file(self.run, self.note().as_os_str()) {
+    fn read_note<T: DeserializeOwned>(&self, fs: &dyn Fs, note: &Path) -> Result<Option<T>> {
+        let file = match fs.open_file(self.run, note.as_os_str()) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             result => result?,
         };

@@ -48,7 +48,7 @@ pub(in crate::sync) fn carry(
         let git_dirs = GitDirs::below(fs, bench.top())?;
         let carrier = Carrier::new(fs, bench, part, (batch.direction, is_again));
         let outcomes = Carrier { git_dirs, ..carrier }.carry(part);
-        let closed = bench.root.close();
+        let closed = bench.close(fs);
         all.push(outcomes?);
         closed.map_err(io("close", Path::new("")))?;
     }

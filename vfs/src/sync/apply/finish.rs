@@ -126,8 +126,6 @@ pub(in crate::sync) fn leave(
     let is_ours =
         !settled.is_empty() && root.is_some_and(|root| bench.is_ours(&root) || settled.has(&root));
     bench.leave(fs, time)?;
-    // What was looked at since may have been opened again.
-    bench.root.close().map_err(io("close", Path::new("")))?;
     let left = bench.look(fs).filter(|_| is_ours);
     ledger.settle_all(mount, left);
     Ok(left.is_some())
@@ -286,6 +284,19 @@ fn root_time(part: &MountBatch) -> Option<Time> {
     let amends = amends.filter(|step| step.path.as_os_str().is_empty());
     let last = amends.rev().find_map(|step| step.after.modified);
     last.or(part.root_time)
+}
+
+/// Returns the bits that the root has when all is done, where they keep its owner out of it.
+pub(in crate::sync) fn root_mode(part: &MountBatch) -> Option<u32> {
+    let before = part.root_mode?;
+    let amends = part.steps.iter().filter(|step| step.act == Act::Amend);
+    let mut amends = amends.filter(|step| step.path.as_os_str().is_empty());
+    Some(
+        amends
+            .rfind(|step| step.after.mode.is_some())
+            .and_then(|step| step.after.mode)
+            .unwrap_or(before),
+    )
 }
 
 /// Enters a batch into the ledger.

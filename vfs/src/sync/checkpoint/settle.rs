@@ -130,6 +130,7 @@ pub fn settle(
         root: of_run.root,
         is_beside: false,
         root_time: None,
+        root_mode: None,
         parents: Vec::new(),
         steps,
     };

@@ -70,6 +70,7 @@ pub(super) fn invert(
         root: Identity::from(&root),
         is_beside: bench.is_beside(),
         root_time: bench.root_time(),
+        root_mode: bench.root_mode(fs),
         parents,
         steps,
     })
@@ -286,6 +287,8 @@ impl Inverse<'_, '_> {
         if let Some(time) = self.bench.root_time().filter(|_| path.as_os_str().is_empty()) {
             seen.modified = time;
         }
+        // The root may have been opened up for the stage.
+        seen.mode = self.bench.root.opened(path, seen.ino).unwrap_or(seen.mode);
         Ok(Some(seen))
     }
 

@@ -31,7 +31,7 @@ pub(in crate::sync) fn judge(
             Ok(outcome)
         });
         let outcomes = outcomes.collect::<std::result::Result<Vec<_>, SyncError>>();
-        let closed = bench.root.close();
+        let closed = bench.close(fs);
         all.push(outcomes?);
         closed.map_err(io("close", Path::new("")))?;
     }
