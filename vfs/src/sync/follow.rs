@@ -7,9 +7,10 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use super::alone::Alone;
-use super::apply::Outcome;
+use super::apply::{Bench, Outcome};
 use super::collect::{io, is_same_root};
-use super::journal::{Act, Batch, Ledger};
+use super::journal::{Act, Batch, Ledger, Step};
+use super::resettle::look;
 use super::{Seen, SyncError};
 use crate::fs::Fs;
 
@@ -24,36 +25,87 @@ pub struct Restored {
     pub now: Seen,
 }
 
-/// What the steps of a ledger displaced, by mount and number.
-pub(super) type Displaced = HashMap<(u32, u32), Seen>;
+/// What stood where a step was done.
+pub(super) struct Displaced {
+    top: Seen,
+    /// All that was in a directory that it took away.
+    below: Vec<(PathBuf, Seen)>,
+}
+
+/// What the steps of a ledger displaced or changed, by mount and number.
+pub(super) type AllDisplaced = HashMap<(u32, u32), Displaced>;
 
 /// Returns what can be brought back.
-pub(super) fn displaced(ledger: &Ledger, mounts: impl Iterator<Item = u32>) -> Displaced {
+pub(super) fn displaced(ledger: &Ledger, mounts: impl Iterator<Item = u32>) -> AllDisplaced {
     let of_mount = |mount| {
         let steps = ledger.steps(mount);
-        steps.filter_map(move |step| Some(((mount, step.number), step.old?)))
+        steps.filter_map(move |step| {
+            let displaced = Displaced { top: step.old?, below: step.below.clone() };
+            Some(((mount, step.number), displaced))
+        })
     };
     mounts.flat_map(of_mount).collect()
 }
 
 /// Returns what an undo brought back in each mount.
 pub(super) fn restored(
-    displaced: &Displaced,
-    batch: &Batch,
-    outcomes: &[Vec<Outcome>],
+    fs: &dyn Fs,
+    benches: &mut [Bench<'_>],
+    displaced: &AllDisplaced,
+    (batch, outcomes): (&Batch, &[Vec<Outcome>]),
 ) -> HashMap<u32, Vec<Restored>> {
-    let of_part = batch.mounts.iter().zip(outcomes).map(|(part, outcomes)| {
+    let parts = batch.mounts.iter().zip(outcomes).zip(benches);
+    let of_part = parts.map(|((part, outcomes), bench)| {
+        let mut back = Back { fs, bench, found: HashMap::new() };
         let done = part.steps.iter().zip(outcomes).filter(|(_, it)| **it == Outcome::Done);
-        let back = done.filter(|(step, _)| matches!(step.act, Act::Put | Act::Swap));
-        let back = back.filter_map(|(step, _)| {
-            let was = *displaced.get(&(part.mount, step.number))?;
-            Some((step.path.clone(), Restored { path: step.path.clone(), was, now: step.new? }))
-        });
-        // Of several steps of a path the last one stands.
-        let last: HashMap<PathBuf, Restored> = back.collect();
-        (part.mount, last.into_values().collect())
+        for (step, _) in done.filter(|(step, _)| brings_back(step)) {
+            if let Some(was) = displaced.get(&(part.mount, step.number)) {
+                back.step(step, was, part.is_beside);
+            }
+        }
+        (part.mount, back.found.into_values().map(|(_, restored)| restored).collect())
     });
     of_part.collect()
+}
+
+/// Whether something is as it was by a step: the time of a directory alone tells nobody anything.
+fn brings_back(step: &Step) -> bool {
+    match step.act {
+        Act::Put | Act::Swap => true,
+        Act::Amend => step.change.is_some(),
+        Act::Take => false,
+    }
+}
+
+struct Back<'b, 'a> {
+    fs: &'b dyn Fs,
+    bench: &'b mut Bench<'a>,
+    /// By path, with the number of the first step there that was taken back.
+    found: HashMap<PathBuf, (u32, Restored)>,
+}
+
+impl Back<'_, '_> {
+    fn step(&mut self, step: &Step, was: &Displaced, is_copied: bool) {
+        let Some(now) = step.new else { return };
+        self.note(step.number, Restored { path: step.path.clone(), was: was.top, now });
+        // Moved back, they are the files that they were.
+        let below = was.below.iter().filter(|_| is_copied && step.act != Act::Amend);
+        for (path, was) in below {
+            let path = step.path.join(path);
+            if let Some((now, _)) = look(self.fs, &mut self.bench.root, &path) {
+                self.note(step.number, Restored { path, was: *was, now });
+            }
+        }
+    }
+
+    /// Of several steps of a path the last one stands, for what was there before the first.
+    fn note(&mut self, number: u32, restored: Restored) {
+        match self.found.get_mut(&restored.path) {
+            None => drop(self.found.insert(restored.path.clone(), (number, restored))),
+            Some((first, known)) if *first < number => known.now = restored.now,
+            Some(known) => *known = (number, restored),
+        }
+    }
 }
 
 /// Tells a run what an undo of another one brought back below a root.

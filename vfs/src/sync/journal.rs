@@ -262,8 +262,9 @@ impl Ledger {
         let steps = parts.filter(|part| part.mount == mount).flat_map(|part| &mut part.steps);
         let left = steps.filter(|step| step.path == restored.path);
         let mut has_any = false;
-        for new in left.filter_map(|step| step.new.as_mut()) {
-            if restored.was.is_still(new) {
+        for (new, is_exact) in left.filter_map(|step| Some((step.new.as_mut()?, step.exact))) {
+            let is_untouched = !is_exact || restored.was.changed == new.changed;
+            if restored.was.is_still(new) && is_untouched {
                 *new = restored.now;
                 has_any = true;
             }

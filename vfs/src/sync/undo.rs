@@ -136,7 +136,8 @@ fn take_back(
     let ending = (outcomes.as_mut_slice(), Homeless::Fails);
     finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
     tell(&mut reports, &batch, &outcomes);
-    let mut restored = follow::restored(&displaced, &batch, &outcomes);
+    let done = (&batch, outcomes.as_slice());
+    let mut restored = follow::restored(fs, &mut benches, &displaced, done);
     for report in &mut reports {
         report.restored = restored.remove(&report.mount).unwrap_or_default();
     }
