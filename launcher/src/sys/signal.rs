@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::check;
 
@@ -159,9 +159,9 @@ pub(crate) fn kill(pid: i32, signal: i32) -> Result<(), Errno> {
 
 /// Ends this process by `signal`, without a core of its own; returns where the signal does not end it.
 pub(crate) fn end_by(signal: i32) {
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    // Where that fails a core is written that nobody needs.
-    let _ = setrlimit(Resource::Core, none);
+    // A limit of sizes says nothing to a program that takes cores (core(5)), and this one would be endow's. Where it fails
+    // one is taken that nobody needs.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     set_disposition(signal, Disposition::Default);
     let own = rustix::process::getpid().as_raw_pid();
     let _ = kill(own, signal).and_then(|()| set_mask(blocked().without(signal)).map(drop));
