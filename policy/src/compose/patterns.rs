@@ -19,6 +19,13 @@ impl Patterns {
         let builtin = if defaults { self.builtin.as_slice() } else { &[] };
         builtin.iter().chain(&self.added).cloned().collect()
     }
+
+    /// Returns whether somebody wrote a pattern that counts from the root of a mount, and so means something else in
+    /// another workspace.
+    pub(crate) fn is_anchored(&self) -> bool {
+        let texts = self.added.iter().map(|rule| rule.pattern.trim_start_matches('!'));
+        texts.into_iter().any(|text| text.contains('/') && !text.starts_with("**/"))
+    }
 }
 
 impl Composed {

@@ -180,7 +180,11 @@ impl Judgement {
         }
         if let Some(root) = &file.workspace.root {
             let narrows = match root.value {
-                WorkspaceRoot::Cwd => weaker.workspace_root_is_git(),
+                // What denies a part of the work tree by its path would miss it.
+                WorkspaceRoot::Cwd => {
+                    let is_anchored = weaker.deny.is_anchored() || weaker.protect.is_anchored();
+                    weaker.workspace_root_is_git() && !is_anchored
+                }
                 WorkspaceRoot::Git => weaker.workspace_root.is_none(),
                 WorkspaceRoot::Path(_) => false,
             };

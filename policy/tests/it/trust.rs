@@ -312,6 +312,16 @@ fn flags_are_what_a_project_is_measured_by() {
     assert!(!grants(&Flags::default(), usr) && grants(&tree, usr));
 }
 
+/// They count from the root of each mount, which would be another.
+#[test]
+fn another_root_is_a_grant_beside_patterns_with_a_path() {
+    let root = |user: &str| verdicts(user, "[workspace]\nroot = \"cwd\"").starts_with('+');
+    assert!(!root("") && !root("[deny]\npatterns = [\"key\", \"**/a/key\"]"), "control");
+    for user in ["[deny]\npatterns = [\"a/key\"]", "[protect]\nnames = [\"/Makefile\"]"] {
+        assert!(root(user), "{user}");
+    }
+}
+
 #[test]
 fn memory_of_a_project_loses_no_work_and_holds_no_more() {
     for place in [".", "./"] {
