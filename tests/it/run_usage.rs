@@ -261,7 +261,8 @@ fn check_place(stderr: &str, name: &str) {
     let has_place = stderr.match_indices(&format!("{name}:")).any(|(at, found)| {
         let mut parts = stderr[at + found.len()..].split(':');
         let line = starts_with_number(parts.next());
-        line && (stderr.contains("asked for by") || starts_with_number(parts.next()))
+        let is_of_several = ["asked for by", "it is from"].iter().any(|it| stderr.contains(it));
+        line && (is_of_several || starts_with_number(parts.next()))
     });
     assert!(has_place, "{name}: {stderr}");
 }
