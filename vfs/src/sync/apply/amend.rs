@@ -39,7 +39,10 @@ pub(in crate::sync) fn set_user(
             result => result?,
         }
     }
-    for (name, value) in after.iter().filter(|attribute| !before.contains(attribute)) {
+    let mut new: Vec<_> = after.iter().filter(|attribute| !before.contains(attribute)).collect();
+    // An ACL may take from the owner what the others need.
+    new.sort_by_key(|(name, _)| is_acl(name));
+    for (name, value) in new {
         match fs.set_attribute(at, name, value) {
             Err(Errno::OPNOTSUPP) if is_acl(name) => kept &= !GROUP,
             result => result?,

@@ -132,7 +132,7 @@ fn copy_file(
     };
     let copy = fs.create_file(to.dir, to.name)?;
     copy_bytes(fs, source.as_fd(), copy.as_fd(), node.status.size)?;
-    let attributes = fs.attributes(from).or_else(denied)?;
+    let attributes = attributes(fs, from, (node, closed))?;
     let (mode, mut lacks) = bits(fs, to, node)?;
     lacks.extend(has_capability(&attributes).then_some(Lack::Capability));
     let mode = set_user(fs, to, (&[], &users(attributes)), mode)?;
@@ -150,10 +150,19 @@ pub(in crate::sync) fn write_leaf(
 ) -> Result<()> {
     let file = fs.create_file(to.dir, to.name)?;
     write_all(fs, file.as_fd(), bytes)?;
-    let user = users(fs.attributes(from).or_else(denied)?);
+    let user = users(attributes(fs, from, (node, Closed::Open))?);
     let (mode, _) = bits(fs, to, node)?;
     let mode = set_user(fs, to, (&[], &user), mode)?;
     fs.set_mode(file.as_fd(), mode)
+}
+
+/// Returns the attributes of a file: who may not read it is told none of them.
+fn attributes(fs: &dyn Fs, at: At<'_>, (node, closed): (&Node, Closed)) -> Result<Vec<Attribute>> {
+    let read = || fs.attributes(at);
+    match closed {
+        Closed::Open => with_bits(fs, at, (node.status.mode, 0o400), read),
+        Closed::Stay => read().or_else(denied),
+    }
 }
 
 fn denied<T: Default>(errno: Errno) -> Result<T> {

@@ -100,3 +100,34 @@ fn list_that_a_run_takes_away_leaves_the_bits_of_the_run() {
         assert_same(&world.snapshot(), &before, "undone");
     });
 }
+
+/// Opens a file for a moment, and returns its bits before and what it has.
+fn bits_and_attributes(world: &World, name: &str) -> (u32, Vec<crate::fs::Attribute>) {
+    let mode = bits(world, name);
+    world.host(&format!("chmod u+r {name}"));
+    let found = at(&world.root().join(name), |at| OsFs.attributes(at).expect("listed"));
+    world.host(&format!("chmod {mode:o} {name}"));
+    (mode, found)
+}
+
+#[test]
+fn files_that_nobody_may_read_keep_what_they_have() {
+    for place in PLACES {
+        let mut world = World::new(place, TREE);
+        for (name, mode) in [("k", "200"), ("d/x", "0")] {
+            let path = world.root().join(name);
+            at(&path, |at| OsFs.set_attribute(at, OsStr::new("user.k"), b"v")).expect("set");
+            // Not all file systems have lists.
+            let _ = set(&path, ACCESS);
+            world.host(&format!("chmod {mode} {name}"));
+        }
+        let before = ["k", "d/x"].map(|name| bits_and_attributes(&world, name));
+        assert!(before.iter().all(|(mode, found)| mode & 0o400 == 0 && !found.is_empty()));
+        world.stamp = world.stamp_now();
+        world.guest("mv k there; rm -rf d");
+        assert!(world.sync(OnConflict::Host).is_complete());
+        world.undo_only(&OsFs, &|path| path.starts_with("d")).expect("undone");
+        let after = ["there", "d/x"].map(|name| bits_and_attributes(&world, name));
+        assert_eq!(after, before, "{place:?}");
+    }
+}
