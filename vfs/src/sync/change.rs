@@ -218,6 +218,9 @@ pub struct Change {
     pub group: Option<u64>,
     /// Only mode, time or attributes differ, and the host's file has further names, which must not get them.
     pub is_linked: bool,
+    /// The run may only have opened the file, or moved it with its directory: it was copied up, and its time is from
+    /// before the run.
+    pub may_be_untouched: bool,
     /// Set when the host's side changed too.
     pub conflict: Option<Conflict>,
     /// Set when it can't be written back.

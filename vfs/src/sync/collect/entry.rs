@@ -11,7 +11,7 @@ use crate::sync::apply::{open_readable, with_bits};
 use crate::sync::made_like;
 use crate::sync::root::Dir;
 use crate::sync::{
-    Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError,
+    Attributed, Change, ChangeKind, Conflict, Differs, Directory, Refusal, Seen, SyncError, Time,
 };
 
 /// An entry of the layer.
@@ -226,9 +226,12 @@ impl<'a> Collector<'a> {
         });
         let conflict = entry.parent.conflict.or(changed);
         let refused = self.refuse_new(&entry, Some(&host))?.or(entry.parent.refused);
-        let kind = ChangeKind::Modified;
+        let may_be_untouched = entry.told.has_origin
+            && found.node.status.kind == Kind::File
+            && Time::from(found.node.status.modified) < self.source.stamp;
         let user = Attributed { upper: entry.told.user, host: Vec::new() };
-        self.push(Change { user, conflict, refused, host: Some(host), ..bare(found, kind) });
+        let change = Change { user, conflict, refused, ..bare(found, ChangeKind::Modified) };
+        self.push(Change { host: Some(host), may_be_untouched, ..change });
         Ok(())
     }
 
@@ -385,6 +388,7 @@ fn bare(found: &Found<'_, '_>, kind: ChangeKind) -> Change {
         user: Attributed::default(),
         group: None,
         is_linked: false,
+        may_be_untouched: false,
         conflict: None,
         refused: None,
     }

@@ -74,6 +74,7 @@ impl Groups {
                 user: Attributed::default(),
                 group: Some(ino),
                 is_linked: false,
+                may_be_untouched: false,
                 conflict: changed(&host),
                 refused: None,
             });

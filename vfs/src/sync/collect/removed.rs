@@ -113,6 +113,7 @@ impl<'a> Collector<'a> {
             user: Attributed::default(),
             group: None,
             is_linked: false,
+            may_be_untouched: false,
             conflict: conflict.or(own),
             refused: None,
         });

@@ -106,10 +106,17 @@ impl Judge<'_> {
         }
         match change.conflict {
             None => Verdict::Go,
-            Some(_) if self.rules.on_conflict == OnConflict::Guest => Verdict::Go,
+            Some(_) if self.guest_wins(change) => Verdict::Go,
             Some(_) if self.rules.merged(change).is_some() => Verdict::Go,
             Some(_) => Verdict::Conflict,
         }
+    }
+
+    /// Of a file that the run may not have written at all its version wins by name only: it may be what the host had
+    /// before.
+    fn guest_wins(&self, change: &Change) -> bool {
+        let is_meant = self.rules.by_name || !change.may_be_untouched;
+        self.rules.on_conflict == OnConflict::Guest && is_meant
     }
 
     /// Returns the verdict that the change of the directory above forces on `change`.

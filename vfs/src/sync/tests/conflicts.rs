@@ -242,3 +242,31 @@ fn names_that_were_written_back_one_by_one_come_back_as_one_file() {
     now.insert(std::path::PathBuf::new(), before.values().next().expect("the root").clone());
     assert_same(&now, &before, "undone");
 }
+
+/// The directory is in the layer as one is that endow made ready for a rename, which failed then.
+const LIFTED: &str = "mkdir n; mv d/f d/g n; rmdir d; mv n d; touch -d '2001-02-03 04:05:06' d";
+
+#[test]
+fn files_that_the_run_did_not_write_win_by_name_only() {
+    for place in PLACES {
+        for guest in [LIFTED, "exec 3<> d/f; exec 3>&-"] {
+            let (world, what) = (World::new(place, TREE), format!("{place:?}: {guest}"));
+            world.guest(&format!("{guest}\necho new > other/x"));
+            assert_eq!(told(&world.collect()), ["M other/x"], "{what}");
+            world.host("echo mine > d/f; echo mine > other/x");
+            let text =
+                |path: &str| std::fs::read_to_string(world.root().join(path)).expect("there");
+            let report = world.sync(OnConflict::Guest);
+            let winner = |it: &Resolved| (it.path.display().to_string(), it.winner);
+            let winners: Vec<_> = report.conflicts.iter().map(winner).collect();
+            let expected = [("d/f", Winner::Host), ("other/x", Winner::Guest)];
+            assert_eq!(winners, expected.map(|(path, it)| (path.to_owned(), it)), "{what}");
+            assert_eq!([text("d/f"), text("other/x")], ["mine\n", "new\n"], "{what}");
+            let only = |path: &Path| path == Path::new("d/f");
+            let rules = Rules { only: &only, by_name: true, ..rules(OnConflict::Guest) };
+            let report = world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied");
+            assert!(report.is_complete(), "{what}: {report:?}");
+            assert_eq!(text("d/f"), "base\n", "{what}");
+        }
+    }
+}
