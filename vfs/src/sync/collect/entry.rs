@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::refuse::{self, Told};
-use super::{Both, Collector, Task, io, is_whiteout};
+use super::{Both, Clock, Collector, Task, io, is_whiteout};
 use crate::fs::{Errno, Kind, Node};
 use crate::sync::apply::{open_readable, with_bits};
 use crate::sync::made_like;
@@ -228,6 +228,7 @@ impl<'a> Collector<'a> {
         let refused = self.refuse_new(&entry, Some(&host))?.or(entry.parent.refused);
         let may_be_untouched = entry.told.has_origin
             && found.node.status.kind == Kind::File
+            && self.source.clock == Clock::Steady
             && Time::from(found.node.status.modified) < self.source.stamp;
         let user = Attributed { upper: entry.told.user, host: Vec::new() };
         let change = Change { user, conflict, refused, ..bare(found, ChangeKind::Modified) };
