@@ -85,6 +85,11 @@ impl BackendSpec {
     pub fn is_tree(&self) -> bool {
         matches!(self, Self::Git { .. } | Self::Cas { .. })
     }
+
+    /// Returns whether it is a directory that has nothing of the host's in it at first.
+    pub fn is_made_empty(&self) -> bool {
+        matches!(self, Self::Memory { .. } | Self::Private { .. })
+    }
 }
 
 /// Small files that endow makes itself.

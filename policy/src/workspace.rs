@@ -73,7 +73,7 @@ pub(crate) fn place(
 /// Returns the grant that covers the current directory, marked as the workspace.
 fn granted_in_place(cwd: &GuestPath, mounts: &mut Mounts) -> Option<GuestPath> {
     let (at, mount) = covering_mut(cwd, mounts)?;
-    let empty = matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. });
+    let empty = mount.backend.is_made_empty();
     // An empty directory holds the current one only when it stands exactly there.
     let holds = mount.class == MountClass::Granted && (!empty || at == cwd);
     holds.then(|| {
@@ -199,9 +199,7 @@ fn start(
 /// Returns whether a directory exists in the view: it holds a mount point, is one, or lies in a
 /// mount that shows something of the host.
 fn is_in_view(path: &GuestPath, mounts: &Mounts) -> bool {
-    let empty = |mount: &MountSpec| {
-        matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. })
-    };
+    let empty = |mount: &MountSpec| mount.backend.is_made_empty();
     let certain = |mount: &MountSpec| empty(mount) || !mount.options.optional;
     let holds_one = mounts.iter().any(|(at, mount)| at.is_within(path) && certain(mount));
     holds_one || covering(path, mounts).is_some_and(|mount| !empty(mount))

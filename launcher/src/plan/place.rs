@@ -165,8 +165,7 @@ impl Placement {
 
     /// Returns whether a memory mount or private directory covers `path`.
     pub fn is_writable_and_empty(&self, path: &GuestPath) -> bool {
-        let covering = self.covering(path).map(|placed| &placed.spec.backend);
-        matches!(covering, Some(BackendSpec::Memory { .. } | BackendSpec::Private { .. }))
+        self.covering(path).is_some_and(|placed| placed.spec.backend.is_made_empty())
     }
 }
 

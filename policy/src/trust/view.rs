@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compose::Composed;
 use crate::resolve::mounts;
 use crate::workspace::{covering, default_workspace, place};
-use crate::{BackendSpec, GuestPath, MountClass, MountSpec, Vars};
+use crate::{GuestPath, MountClass, MountSpec, Vars};
 
 /// The mounts that the weaker layers and the flags make together, the workspace among them: the flags are stronger than a
 /// project's file, but not where that one makes another directory the workspace, or takes away what hides a part of theirs.
@@ -42,10 +42,8 @@ impl View {
     /// Returns whether taking a mount away shows what lies below it in a shallower one: an empty directory over a
     /// secret hides it, and its removal is a grant.
     pub(super) fn is_over_something(&self, place: &GuestPath) -> bool {
-        let is_empty = |mount: &MountSpec| {
-            matches!(mount.backend, BackendSpec::Memory { .. } | BackendSpec::Private { .. })
-        };
         let above = place.parent().and_then(|above| covering(&above, &self.mounts));
-        self.places.iter().any(|it| place.is_within(it)) || above.is_some_and(|it| !is_empty(it))
+        self.places.iter().any(|it| place.is_within(it))
+            || above.is_some_and(|it| !it.backend.is_made_empty())
     }
 }
