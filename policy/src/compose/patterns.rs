@@ -1,7 +1,7 @@
 //! Patterns of all sources, in order, and how much they stand for together.
 
 use super::{ComposeError, Composed, replace};
-use crate::pattern::{Load, Reach};
+use crate::pattern::{Load, Reach, matches_anywhere};
 use crate::{FileKind, PatternRule, PolicyFile, Stated};
 
 /// Patterns of one purpose: the built-in list and what was added.
@@ -23,8 +23,8 @@ impl Patterns {
     /// Returns whether somebody wrote a pattern that counts from the root of a mount, and so means something else in
     /// another workspace.
     pub(crate) fn is_anchored(&self) -> bool {
-        let texts = self.added.iter().map(|rule| rule.pattern.trim_start_matches('!'));
-        texts.into_iter().any(|text| text.contains('/') && !text.starts_with("**/"))
+        let mut texts = self.added.iter().map(|rule| rule.pattern.trim_start_matches('!'));
+        texts.any(|text| !matches_anywhere(text))
     }
 }
 

@@ -43,6 +43,11 @@ pub(crate) fn check(pattern: &str) -> Result<(), PatternFault> {
     compile(pattern).map(drop)
 }
 
+/// Returns whether a pattern counts from no root: it is a name, or one below any directory.
+pub(crate) fn matches_anywhere(text: &str) -> bool {
+    !text.contains('/') || text.strip_prefix('/').unwrap_or(text).starts_with("**/")
+}
+
 /// Returns whether a directory's name is one that a part of a pattern without choices stands for, as it is or as a
 /// folding file system may take it. What is no part may be.
 pub(crate) fn matches_name(text: &str, name: &[u8]) -> bool {

@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::Origin;
 
-pub(crate) use compile::{check, expand, matches_name};
+pub(crate) use compile::{check, expand, matches_anywhere, matches_name};
 pub use fold::is_name;
 pub(crate) use load::{FEWER, Load, Reach};
 pub(crate) use misplaced::{Misplaced, misplaced};

@@ -7,7 +7,7 @@ use super::{View, limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
 use crate::network::{Edit, NetworkTable};
-use crate::pattern::{expand, matches_name};
+use crate::pattern::{expand, matches_anywhere, matches_name};
 use crate::place::Places;
 use crate::{
     NetworkMode, PolicyFile, Stated, Vars, WorkspaceAccess, workspace::DEFAULT_WORKSPACE_ACCESS,
@@ -88,7 +88,7 @@ fn choices(pattern: &str, way: &[Vec<u8>]) -> Vec<String> {
 /// Returns what a pattern says below a directory: all of one that matches at any depth, the rest of one that leads there.
 fn below(pattern: &str, way: &[Vec<u8>]) -> Option<String> {
     let from_root = pattern.strip_prefix('/').unwrap_or(pattern);
-    if way.is_empty() || !pattern.contains('/') || from_root.starts_with("**/") {
+    if way.is_empty() || matches_anywhere(pattern) {
         return Some(pattern.to_owned());
     }
     let mut rest = from_root;
