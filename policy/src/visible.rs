@@ -17,3 +17,20 @@ pub fn printable(text: &str) -> String {
     };
     text.chars().map(escape).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("a\x1b[31mb\nc"), "a\\u{1b}[31mb\\nc");
+        assert_eq!(printable("é ok"), "é ok");
+    }
+
+    #[test]
+    fn what_turns_or_hides_text_is_escaped() {
+        assert_eq!(printable("a\u{202e}b\u{2066}\u{200b}"), "a\\u{202e}b\\u{2066}\\u{200b}");
+        assert_eq!(printable("שלום\t日本"), "שלום\t日本");
+    }
+}
