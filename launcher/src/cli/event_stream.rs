@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -77,10 +78,10 @@ impl EventStream {
 }
 
 /// Waits until a file takes something, or answers with an error.
-fn is_taken(file: &File, until: Instant) -> bool {
+pub(super) fn is_taken(file: impl AsFd, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     let Ok(left) = Timespec::try_from(left) else { return false };
-    let mut asked = [PollFd::new(file, PollFlags::OUT)];
+    let mut asked = [PollFd::new(&file, PollFlags::OUT)];
     poll(&mut asked, Some(&left)).is_ok_and(|ready| ready > 0)
 }
 

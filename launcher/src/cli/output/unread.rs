@@ -2,8 +2,9 @@
 //! no supervisor from its work.
 
 use std::io::Write;
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::cli::event_stream::is_taken;
 
 /// The most lines that wait; what comes then is counted.
 const LINES: usize = 1000;
@@ -23,7 +24,7 @@ impl Unread {
         } else {
             self.left_out += 1;
         }
-        let taken = self.lines.iter().take_while(|line| is_taken() && print(line)).count();
+        let taken = self.lines.iter().take_while(|line| is_taken_now() && print(line)).count();
         self.lines.drain(..taken);
     }
 
@@ -40,11 +41,9 @@ fn print(line: &str) -> bool {
     std::io::stderr().lock().write_all(line.as_bytes()).is_ok()
 }
 
-/// Whether a line can be written without waiting. Where that can't be told it is tried.
-fn is_taken() -> bool {
-    let stderr = std::io::stderr();
-    let mut stderr = [PollFd::new(&stderr, PollFlags::OUT)];
-    !matches!(poll(&mut stderr, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
+/// Whether a line can be written without waiting.
+fn is_taken_now() -> bool {
+    is_taken(std::io::stderr(), Instant::now())
 }
 
 #[cfg(test)]
