@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Open, OsFs};
-use endow_vfs::state::{Moment, MountRecord, Record};
+use endow_vfs::state::{MountRecord, Record};
 
 use super::output::Output;
 use crate::plan::step::FileId;
@@ -53,17 +53,12 @@ fn new_names(record: &Record, mount: &MountRecord) -> Option<Vec<PathBuf>> {
     let protect = finish::protected(record, mount)?;
     let options = HiddenOptions { own: None, cache: None, work_tree: None };
     let noted = probe::noted(&protect, (&mount.source, found), &options)?;
-    let since = time_of(mount.stamp);
+    // By the clock that file systems take.
+    let since = SystemTime::from(mount.stamp);
     let names = noted.names.into_iter().map(|(path, _)| path);
     let names = names.filter(|path| is_told(&root, path, &protect, since));
     let is_new = |path: &PathBuf| born(&root, path).is_none_or(|born| born >= since);
     Some(names.chain(noted.repositories.into_iter().filter(is_new)).collect())
-}
-
-/// The clock that file systems take, when the run began.
-fn time_of(moment: Moment) -> SystemTime {
-    let seconds = u64::try_from(moment.seconds).unwrap_or(0);
-    UNIX_EPOCH + Duration::new(seconds, moment.nanoseconds)
 }
 
 /// Whether a name is protected and came since. What git itself writes in a repository that was there is left out: the command
