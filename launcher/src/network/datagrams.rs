@@ -146,33 +146,31 @@ impl Datagrams {
         first
     }
 
-    /// Gives a new sender a socket outside and sends what it sent.
+    /// Gives a new sender a socket outside and sends what it sent; hands out who had to make room for it.
     pub(super) fn open(
         &mut self,
         poll: &Poll,
         first: First,
         addresses: &[SocketAddr],
         now: Instant,
-    ) -> Result<(), Errno> {
+    ) -> Result<Option<Passed>, Errno> {
         let key = (first.to, first.from);
         if let Some(sender) = self.senders.get(&key).and_then(|it| self.outside.get_mut(*it)) {
             sender.send(&first.bytes, now);
-            return Ok(());
-        }
-        if self.outside.len() >= SENDERS_MAX {
-            return Err(Errno::NFILE);
+            return Ok(None);
         }
         let (socket, address) = connected(addresses)?;
         let target = first.target;
         let passed = Passed { target, address, since: now, sent: 0, received: 0 };
         let (to, from) = key;
+        let gone = self.make_room(poll);
         let outside = self.outside.insert(Sender { to, from, socket, used: now, passed });
-        let Some(sender) = self.outside.get_mut(outside) else { return Ok(()) };
+        let Some(sender) = self.outside.get_mut(outside) else { return Ok(gone) };
         poll.add_reader(sender.socket.as_fd(), Source::DatagramsOutside, outside)?;
         sender.send(&first.bytes, now);
         self.senders.insert(key, outside);
         self.next_look = self.next_look.or(Some(now + SILENCE));
-        Ok(())
+        Ok(gone)
     }
 
     /// Moves what came back.
@@ -216,7 +214,7 @@ impl Datagrams {
 
     /// Lets the sender go that is silent for longest where one more would be too many: who has a socket for each question
     /// has closed it by then.
-    pub(super) fn make_room(&mut self, poll: &Poll) -> Option<Passed> {
+    fn make_room(&mut self, poll: &Poll) -> Option<Passed> {
         let is_full = self.outside.len() >= SENDERS_MAX;
         let senders = self.outside.iter().filter(|_| is_full);
         let (key, _) = senders.min_by_key(|(_, sender)| sender.used)?;

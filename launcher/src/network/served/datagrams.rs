@@ -39,9 +39,8 @@ impl Served {
         let target = first.target.clone();
         match self.checked(Protocol::Udp, &target, real) {
             Ok(addresses) => {
-                let gone = self.datagrams.make_room(&self.poll);
-                self.note_datagrams(gone.as_slice());
-                let _ = self.datagrams.open(&self.poll, first, &addresses, now);
+                let opened = self.datagrams.open(&self.poll, first, &addresses, now);
+                self.note_datagrams(opened.unwrap_or_default().as_slice());
             }
             Err(special) => {
                 let (host, port) = target.named();
