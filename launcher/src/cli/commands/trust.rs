@@ -27,18 +27,17 @@ pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, Command
         output.text(&shown(&project));
     }
     // What is trusted is what was shown: beside the flags of a run the same file may grant something.
-    if project.judgement.grants.is_empty() && !args.yes && !project.trusted {
-        tell(&project, false, output);
-        return Ok(ExitCode::SUCCESS);
-    }
-    let accepted = project.trusted || is_accepted(args, &project, output)?;
-    if accepted && !project.trusted {
+    let is_asked = !project.judgement.grants.is_empty() || args.yes;
+    if is_asked && !project.trusted {
+        if !is_accepted(args, &project, output)? {
+            return Err(not_accepted(&project));
+        }
         trusted::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(
             |error| CommandError::new(Kind::Setup, "can't remember what is trusted").cause(error),
         )?;
     }
-    tell(&project, accepted, output);
-    if accepted { Ok(ExitCode::SUCCESS) } else { Err(not_accepted(&project)) }
+    tell(&project, is_asked || project.trusted, output);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A run finds the file below its own current directory, which has no links in its path.
@@ -88,7 +87,7 @@ fn tell(project: &Project, accepted: bool, output: &Output) {
     let all = |grants: &[Grant]| -> Vec<Value> {
         grants.iter().map(|it| json!({"origin": it.origin, "what": it.what})).collect()
     };
-    if output.is_json() && (accepted || project.judgement.grants.is_empty()) {
+    if output.is_json() {
         output.json(&json!({
             "file": project.path.to_string_lossy(),
             "sha256": sources::digest(&project.text),
