@@ -1,7 +1,7 @@
 //! What leads to protected names of a live workspace over further links, and what stands where a repository
 //! keeps others.
 
-use crate::harness::World;
+use crate::harness::{World, said};
 
 const PROJECT: &str = "git init -q -b main .; mkdir -p tools/gh src; echo x >tools/gh/README; echo x >a
     git config core.hooksPath tools/gh; git add a; git -c user.name=u -c user.email=u@x commit -qm first";
@@ -91,5 +91,20 @@ fn what_a_repository_kept_before_is_left() {
         ["m/config", "m/hooks/pre-commit", "m/info/attributes", "s/hooks/pre-commit", "s/config"]
     {
         assert!(world.project().join(".git/modules").join(name).exists(), "{name}");
+    }
+}
+
+/// A later run may write to what waits by a further name of it, after it was looked at.
+#[test]
+fn held_file_is_not_written_to_by_another_name() {
+    let world = World::new();
+    let links = "printf good >h; ln h .envrc; mkdir .vscode; ln h .vscode/tasks.json";
+    let told = world.run(&["run", "--workspace", "rw"], links);
+    told.ok();
+    world.run(&["run", "--workspace", "rw"], "printf evil >h").ok();
+    assert_eq!(world.read("h"), "evil");
+    said(&mut world.endow(&["apply", ".envrc", ".vscode"])).ok();
+    for name in [".envrc", ".vscode/tasks.json"] {
+        assert_eq!(world.read(name), "good", "{name}");
     }
 }

@@ -4,6 +4,7 @@
 //! A command may change the tree meanwhile, and goes on to use what it has open of an entry that was
 //! taken away. Nothing is followed, and nothing leads out of the tree or of the layer.
 
+mod apart;
 mod moving;
 #[cfg(test)]
 mod tests;
@@ -159,6 +160,12 @@ impl HeldLayer {
             }
         }
         left
+    }
+
+    /// Gives files of the layer bytes of their own that have further names outside: nobody writes any more, but who can
+    /// write to those could change what waits later. Returns what could not be parted, which is in the layer as it was.
+    pub fn part(&self, fs: &dyn Fs) -> Vec<PathBuf> {
+        apart::part(fs, self.upper.as_fd(), &self.kept)
     }
 
     /// Copies the smallest of the files that are open where one more would be too many: the next may be larger than what

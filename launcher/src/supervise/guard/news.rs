@@ -37,6 +37,8 @@ pub(crate) enum Why {
     Unsearched,
     /// A protected name could not be taken away.
     Stays,
+    /// What is held there is a file with further names, by which it can be written to still.
+    Shared,
 }
 
 impl Why {
@@ -45,6 +47,7 @@ impl Why {
         match self {
             Self::Unsearched => "unseen",
             Self::Stays => "stays",
+            Self::Shared => "shared",
         }
     }
 
@@ -53,6 +56,7 @@ impl Why {
         match self {
             Self::Unsearched => "could not be searched for new protected names",
             Self::Stays => "a protected name that could not be taken away",
+            Self::Shared => "held, but can be written to still by further names of the file",
         }
     }
 }
@@ -87,6 +91,7 @@ impl News {
             b"held" => Some(Self::Held(HeldName { guard, path, rule })),
             b"unseen" => Some(missed(Why::Unsearched)),
             b"stays" => Some(missed(Why::Stays)),
+            b"shared" => Some(missed(Why::Shared)),
             _ => None,
         }
     }
@@ -174,11 +179,17 @@ mod tests {
         };
         let missed =
             |path: &str, why: Why| News::Missed(Missed { guard: 1, path: path.into(), why });
-        let all = [missed("", Why::Unsearched), missed("x", Why::Stays), name("a\nb"), name("c")];
+        let all = [
+            missed("", Why::Unsearched),
+            missed("x", Why::Stays),
+            missed("y", Why::Shared),
+            name("a\nb"),
+            name("c"),
+        ];
         let text: Vec<u8> = all.iter().flat_map(News::encode).collect();
         let (first, rest) = text.split_at(text.len() - 2);
         let mut told = Told(first.to_vec());
-        assert_eq!(told.take(), all[..3]);
+        assert_eq!(told.take(), all[..4]);
         told.0.extend_from_slice(rest);
         assert_eq!(told.take(), [name("c")]);
         assert_eq!(told.take(), []);

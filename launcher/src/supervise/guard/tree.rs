@@ -403,6 +403,9 @@ impl Tree {
         for path in self.held.finish(&OsFs) {
             self.missed.stays(&path);
         }
+        for path in self.held.part(&OsFs) {
+            self.missed.shared(&path);
+        }
         let _ = self.held.close(&OsFs);
     }
 }

@@ -23,6 +23,11 @@ impl AllMissed {
         self.add(path, Why::Stays);
     }
 
+    /// Notes a held name whose file has further names that could not be parted from it.
+    pub(super) fn shared(&self, path: &Path) {
+        self.add(path, Why::Shared);
+    }
+
     fn add(&self, path: &Path, why: Why) {
         let mut all = self.0.borrow_mut();
         if all.len() < MOST && !all.iter().any(|(known, _)| known == path) {
