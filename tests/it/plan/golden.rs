@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use endow::plan::PlanError;
 
-use super::cases::{CASES, Case, request};
-use super::hosts::{HOSTS, Host};
+use super::made::{Made, made};
 
-fn plan(case: &Case, host: &Host) -> String {
-    let policy = case.policy();
-    match endow::plan::plan(&policy, &host.facts(&policy), &request()) {
+fn text(made: &Made) -> String {
+    match &made.plan {
         Ok(plan) => plan.to_string(),
-        Err(error) => format!("refused {error}\n{}", entries(&error)),
+        Err(error) => format!("refused {error}\n{}", entries(error)),
     }
 }
 
@@ -31,14 +29,15 @@ fn differences(full: &str, other: &str) -> String {
     if other.starts_with("refused") { other.to_owned() } else { gone.chain(new).collect() }
 }
 
-fn render(case: &Case) -> String {
-    let full = plan(case, &HOSTS[0]);
-    let others = HOSTS.iter().skip(1).map(|host| {
-        let differences = differences(&full, &plan(case, host));
+fn render(on_hosts: &[Made]) -> String {
+    let (full, others) = on_hosts.split_first().expect("hosts");
+    let (host, full) = (full.host.name, text(full));
+    let others = others.iter().map(|made| {
+        let differences = differences(&full, &text(made));
         let text = if differences.is_empty() { "as full\n".to_owned() } else { differences };
-        format!("\n== {}\n{text}", host.name)
+        format!("\n== {}\n{text}", made.host.name)
     });
-    std::iter::once(format!("== {}\n{full}", HOSTS[0].name)).chain(others).collect()
+    std::iter::once(format!("== {host}\n{full}")).chain(others).collect()
 }
 
 #[test]
@@ -47,7 +46,7 @@ fn every_grant_on_every_host() {
     settings.set_snapshot_path("../../golden/plan");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
-    for case in CASES {
-        settings.bind(|| insta::assert_snapshot!(case.name, render(case)));
+    for on_hosts in made().chunk_by(|one, other| one.case.name == other.case.name) {
+        settings.bind(|| insta::assert_snapshot!(on_hosts[0].case.name, render(on_hosts)));
     }
 }

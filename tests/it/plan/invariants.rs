@@ -11,9 +11,10 @@ use endow_policy::{GuestPath, HostPath, Policy};
 
 use super::cases::{CASES, policy_of, request};
 use super::hosts::HOSTS;
+use super::made::made;
 
 /// Plans that make namespaces, and a view in them.
-fn for_each_view(check: impl Fn(&str, &endow::plan::Plan)) {
+fn for_each_view(check: impl Fn(&str, &Plan)) {
     for_each_plan(|name, plan| {
         if plan.opening.namespaces.is_some() {
             check(name, plan);
@@ -21,14 +22,10 @@ fn for_each_view(check: impl Fn(&str, &endow::plan::Plan)) {
     });
 }
 
-fn for_each_plan(check: impl Fn(&str, &endow::plan::Plan)) {
-    for case in CASES {
-        let policy = case.policy();
-        for host in HOSTS {
-            let plan = endow::plan::plan(&policy, &host.facts(&policy), &request());
-            if let Ok(plan) = plan {
-                check(&format!("{} on {}", case.name, host.name), &plan);
-            }
+fn for_each_plan(check: impl Fn(&str, &Plan)) {
+    for made in made() {
+        if let Ok(plan) = &made.plan {
+            check(&made.name(), plan);
         }
     }
 }
@@ -43,38 +40,29 @@ fn plans_break_no_rule_of_their_own() {
 #[test]
 fn observation_adds_nothing_but_a_file() {
     let seen = Cell::new(0);
-    for case in CASES {
-        let policy = case.policy();
-        for host in HOSTS {
-            let facts = host.facts(&policy);
-            let plan = |observe| {
-                let request = ExecRequest { observe, ..request() };
-                endow::plan::plan(&policy, &facts, &request).ok()
-            };
-            let (Some(plain), Some(mut observed)) = (plan(Observe::Nothing), plan(Observe::Paths))
-            else {
-                continue;
-            };
-            let name = format!("{} on {}", case.name, host.name);
-            assert_eq!(endow::plan::check(&observed), [], "{name}");
-            let may_be = facts.outer_level.is_none() && plain.opening.namespaces.is_some();
-            let filter = |plan: &Plan| plan.filter().cloned().expect("a filter");
-            assert_eq!(filter(&observed).observe == Observe::Paths, may_be, "{name}");
-            assert_eq!(filter(&observed).unobserved(), filter(&plain), "{name}");
-            let is_own = |at: &GuestPath| {
-                ["/run/endow", "/run/endow/denials.jsonl"].contains(&at.to_string().as_str())
-            };
-            let is_file = |step: &InitStep| match step {
-                InitStep::Bind { at, .. } | InitStep::Touch { at } => is_own(at),
-                _ => false,
-            };
-            let added = observed.init.iter().filter(|step| is_file(step)).count();
-            assert!(added == if may_be { 3 } else { 0 }, "{name}: {added}");
-            observed.init.retain(|step| !is_file(step));
-            assert_eq!(observed.init, plain.init, "{name}");
-            assert_eq!(observed.confine, plain.confine, "{name}");
-            seen.set(seen.get() + usize::from(may_be));
-        }
+    for made in made() {
+        let observe = ExecRequest { observe: Observe::Paths, ..request() };
+        let observed = endow::plan::plan(&made.policy, &made.facts, &observe);
+        let (Ok(plain), Ok(mut observed)) = (&made.plan, observed) else { continue };
+        let name = made.name();
+        assert_eq!(endow::plan::check(&observed), [], "{name}");
+        let may_be = made.facts.outer_level.is_none() && plain.opening.namespaces.is_some();
+        let filter = |plan: &Plan| plan.filter().cloned().expect("a filter");
+        assert_eq!(filter(&observed).observe == Observe::Paths, may_be, "{name}");
+        assert_eq!(filter(&observed).unobserved(), filter(plain), "{name}");
+        let is_own = |at: &GuestPath| {
+            ["/run/endow", "/run/endow/denials.jsonl"].contains(&at.to_string().as_str())
+        };
+        let is_file = |step: &InitStep| match step {
+            InitStep::Bind { at, .. } | InitStep::Touch { at } => is_own(at),
+            _ => false,
+        };
+        let added = observed.init.iter().filter(|step| is_file(step)).count();
+        assert!(added == if may_be { 3 } else { 0 }, "{name}: {added}");
+        observed.init.retain(|step| !is_file(step));
+        assert_eq!(observed.init, plain.init, "{name}");
+        assert_eq!(observed.confine, plain.confine, "{name}");
+        seen.set(seen.get() + usize::from(may_be));
     }
     assert!(seen.get() > 10, "{}", seen.get());
 }
@@ -158,17 +146,14 @@ fn what_is_built_ahead_takes_nothing_prepared() {
         step => matches!(step, InitStep::Overlay { .. }),
     };
     let mut further = 0;
-    for case in CASES {
-        let policy = case.policy();
-        for host in HOSTS {
-            let name = format!("{} on {}", case.name, host.name);
-            let Some((ahead, plan)) = in_halves(&policy, &host.facts(&policy)) else { continue };
-            let rest = plan.init.strip_prefix(ahead.as_slice()).expect("the plan begins with it");
-            assert!(!ahead.iter().any(takes_prepared), "{name}");
-            assert!(rest.first().is_none_or(takes_prepared), "{name}");
-            let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
-            further += usize::from(ahead.iter().any(is_etc));
-        }
+    for made in made() {
+        let name = made.name();
+        let Some((ahead, plan)) = in_halves(&made.policy, &made.facts) else { continue };
+        let rest = plan.init.strip_prefix(ahead.as_slice()).expect("the plan begins with it");
+        assert!(!ahead.iter().any(takes_prepared), "{name}");
+        assert!(rest.first().is_none_or(takes_prepared), "{name}");
+        let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
+        further += usize::from(ahead.iter().any(is_etc));
     }
     assert!(further > 10, "{further}");
 }
@@ -213,26 +198,22 @@ fn what_links_of_the_system_lead_to_is_in_the_view() {
 #[test]
 fn what_is_known_before_protected_names_is_the_beginning() {
     let (mut all, mut mounts) = (0, 0);
-    for case in CASES {
-        let policy = case.policy();
-        for host in HOSTS {
-            let name = format!("{} on {}", case.name, host.name);
-            let facts = host.facts(&policy);
-            let Some((_, plan)) = in_halves(&policy, &facts) else { continue };
-            let earlier = HostFacts {
-                live_names: BTreeMap::new(),
-                led: BTreeMap::new(),
-                repositories: BTreeMap::new(),
-                ..facts
-            };
-            let first = endow::plan::ahead(&policy, &earlier, request().observe);
-            let Some(first) = first else { continue };
-            assert_eq!(*first.opening(), plan.opening, "{name}");
-            assert!(plan.init.starts_with(first.ahead()), "{name}: {:#?}", first.ahead());
-            all += 1;
-            let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
-            mounts += usize::from(first.ahead().iter().any(is_etc));
-        }
+    for made in made() {
+        let (name, policy) = (made.name(), &made.policy);
+        let Some((_, plan)) = in_halves(policy, &made.facts) else { continue };
+        let earlier = HostFacts {
+            live_names: BTreeMap::new(),
+            led: BTreeMap::new(),
+            repositories: BTreeMap::new(),
+            ..made.facts.clone()
+        };
+        let first = endow::plan::ahead(policy, &earlier, request().observe);
+        let Some(first) = first else { continue };
+        assert_eq!(*first.opening(), plan.opening, "{name}");
+        assert!(plan.init.starts_with(first.ahead()), "{name}: {:#?}", first.ahead());
+        all += 1;
+        let is_etc = |step: &InitStep| matches!(step, InitStep::Bind { at, .. } if at.as_path().starts_with("/etc"));
+        mounts += usize::from(first.ahead().iter().any(is_etc));
     }
     assert!(all > 30 && mounts > 10, "{all} {mounts}");
 }

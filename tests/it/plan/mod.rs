@@ -6,4 +6,5 @@ mod golden;
 mod hosts;
 mod invariants;
 mod learned;
+mod made;
 mod tree;
