@@ -30,6 +30,14 @@ def sleeping():
     time.sleep(0.2)
 
 
+def spinning():
+    """Busy whenever somebody looks, and not all of the time: others want the processor."""
+    end = time.monotonic() + 0.002
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.01)
+
+
 def deaf():
     for number in range(1, 32):
         if number not in (signal.SIGKILL, signal.SIGSTOP):
@@ -114,7 +122,7 @@ def written():
 for name, attack in {"daemon": lambda: child(sleeping), "daemon-twice": twice,
                      "deaf": lambda: child(deaf),
                      "stopped": lambda: child(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
-                     "busy": lambda: child(lambda: None), "thread": lambda: child(in_thread),
+                     "busy": lambda: child(spinning), "thread": lambda: child(in_thread),
                      "many": many, "late-write": lambda: child(late),
                      "chain": lambda: child(handed_on), "traced": lambda: child(tracing)}.items():
     attempt(name, attack)
