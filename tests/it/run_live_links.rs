@@ -103,7 +103,7 @@ fn held_file_is_not_written_to_by_another_name() {
     told.ok();
     world.run(&["run", "--workspace", "rw"], "printf evil >h").ok();
     assert_eq!(world.read("h"), "evil");
-    said(&mut world.endow(&["apply", ".envrc", ".vscode"])).ok();
+    said(&mut world.endow(["apply", ".envrc", ".vscode"])).ok();
     for name in [".envrc", ".vscode/tasks.json"] {
         assert_eq!(world.read(name), "good", "{name}");
     }
