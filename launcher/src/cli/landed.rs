@@ -26,7 +26,11 @@ pub(crate) fn say(trees: &[TreeEnd], (id, waits): (&str, Tell), output: &Output)
             say_result(end, captured, (id, waits), output);
         }
         if let Some(error) = &end.error {
-            let what = if end.has_landed() { "not as was asked" } else { "its changes wait" };
+            let what = match end.landed.first() {
+                Some(landed) => format!("not as was asked, but in {}", landed.name),
+                None if end.has_landed() => "not as was asked".to_owned(),
+                None => "its changes wait".to_owned(),
+            };
             output.problem(&format!("{}: {what}", end.at), error);
         }
     }

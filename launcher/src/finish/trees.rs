@@ -202,23 +202,29 @@ fn intend(run: &RunDir, tree: &TreeRecord, captured: &Captured) -> Intended {
         intended.digest = is_new.then(|| captured.tip.clone());
         return intended;
     };
-    // What was noted by one that was killed on the way.
+    // What was noted by one that was killed on the way, or by a run whose branch could not go forward then.
     if !tree.landed.is_empty() {
         intended.references.clone_from(&tree.landed);
-        return intended;
-    }
-    if is_new {
-        let mut reference =
-            LandedReference { name: format!("{OWN}/{id}"), old: None, new: captured.tip.clone() };
-        if let Some(branch) = &git.branch {
-            match forward(&layer(run, tree), git, branch, &captured.tip) {
-                Ok(old) => {
-                    reference.name = format!("{BRANCHES}/{branch}");
-                    reference.old = old;
-                }
+        if let Some(branch) = git.branch.as_ref().filter(|it| is_new && !has_branch(tree, it)) {
+            match to_branch(run, tree, (git, branch), captured) {
+                Ok(reference) => intended.references.push(reference),
                 Err(error) => intended.error = Some(error),
             }
         }
+        return intended;
+    }
+    if is_new {
+        let name = format!("{OWN}/{id}");
+        let own = || LandedReference { name, old: None, new: captured.tip.clone() };
+        let branch = git.branch.as_ref();
+        let reference = match branch.map(|it| to_branch(run, tree, (git, it), captured)) {
+            Some(Ok(reference)) => reference,
+            Some(Err(error)) => {
+                intended.error = Some(error);
+                own()
+            }
+            None => own(),
+        };
         intended.references.push(reference);
     }
     for (name, new) in &captured.references {
@@ -227,6 +233,23 @@ fn intend(run: &RunDir, tree: &TreeRecord, captured: &Captured) -> Intended {
         intended.references.push(LandedReference { name, old: None, new: new.clone() });
     }
     intended
+}
+
+/// Whether what is set, or noted, has a branch.
+fn has_branch(tree: &TreeRecord, branch: &str) -> bool {
+    let is_it = |name: &str| name.strip_prefix(BRANCHES) == Some(&format!("/{branch}"));
+    tree.landed.iter().any(|reference| is_it(&reference.name))
+}
+
+/// Returns what a branch is to be set to, when it may go forward.
+fn to_branch(
+    run: &RunDir,
+    tree: &TreeRecord,
+    (git, branch): (&GitRecord, &str),
+    captured: &Captured,
+) -> Result<LandedReference, TreeEndError> {
+    let old = forward(&layer(run, tree), git, branch, &captured.tip)?;
+    Ok(LandedReference { name: format!("{BRANCHES}/{branch}"), old, new: captured.tip.clone() })
 }
 
 /// Gives the repository the objects, and then the references that name them; those that can't be

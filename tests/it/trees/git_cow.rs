@@ -143,7 +143,16 @@ fn branch_only_goes_forward() {
     let refused = to("next", "echo 2 >a");
     assert!(refused.fails(121).contains("branch next can't go forward"), "{}", refused.stderr);
     assert_eq!(said(&world, "git rev-parse next"), first);
-    assert_eq!(said(&world, &format!("git show {}:a", reference(&world))), "2");
+    let kept = reference(&world);
+    assert!(refused.stderr.contains(&kept), "{}", refused.stderr);
+    assert_eq!(said(&world, &format!("git show {kept}:a")), "2");
+    // It is tried again, as often as it is asked for.
+    let apply = || crate::harness::said(&mut world.endow(["apply"]));
+    assert!(apply().fails(121).contains("branch next can't go forward"));
+    said(&world, "git branch -f next main");
+    apply().ok();
+    assert_eq!(said(&world, &format!("git rev-parse next {kept}~0 | uniq | wc -l")), "1");
+    said(&world, &format!("git branch -f next {first}"));
     let mount = "/work=next,cow,sync=branch:next";
     let options = ["run", "--workspace", "none", "--chdir", "/work", "--git", mount];
     world.run(&options, "echo 3 >>a").ok();
