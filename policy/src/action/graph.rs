@@ -73,16 +73,17 @@ impl Graph {
     /// Names of no action or of two, actions that need one another, or two that leave the same.
     pub fn new(actions: &[Action], wanted: &[String]) -> Result<Self, GraphError> {
         let numbers = numbers(actions)?;
-        let find = |name: &str, origin: Option<&Origin>| {
+        let find = |name: &str, by: Option<(&Action, &Origin)>| {
+            // None needs itself.
+            let others = numbers.keys().copied().filter(|it| by.is_none_or(|by| by.0.name != *it));
             numbers.get(name).copied().ok_or_else(|| GraphError::Unknown {
                 name: name.to_owned(),
-                hint: nearest::hint(name, numbers.keys().copied())
-                    .unwrap_or_else(|| some(&numbers)),
-                origin: origin.cloned(),
+                hint: nearest::hint(name, others).unwrap_or_else(|| some(&numbers)),
+                origin: by.map(|(_, origin)| origin.clone()),
             })
         };
         let needs = actions.iter().map(|action| {
-            let needs = action.needs.iter().map(|it| find(&it.value, Some(&it.origin)));
+            let needs = action.needs.iter().map(|it| find(&it.value, Some((action, &it.origin))));
             needs.collect::<Result<BTreeSet<_>, _>>().map(|set| set.into_iter().collect())
         });
         let needs: Vec<Vec<usize>> = needs.collect::<Result<_, _>>()?;

@@ -59,22 +59,14 @@ pub(super) fn wanted(
     let found = found.map_err(without_strange_hints)?;
     let mut policy = found.policy;
     let (directory, actions) = if args.command.is_empty() {
-        (project(args, surroundings), stated(&mut policy)?)
+        (project(args.policy.is_some(), surroundings), stated(&mut policy)?)
     } else {
         let cwd = surroundings.vars.cwd.as_path();
         (cwd.to_owned(), vec![one(args, cwd)?])
     };
     let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error))?;
     let rules = Rules::of(&policy, &directory, surroundings)?;
-    for action in &actions {
-        let outputs = action.outputs.iter().map(|it| (it.value.path.as_str(), &it.origin));
-        for (path, origin) in outputs {
-            if let Some(why) = rules.refuses(path) {
-                let error = CommandError::new(Kind::Policy, "that can't be an output");
-                return Err(error.about(why).cause(format!("asked for by {origin}")));
-            }
-        }
-    }
+    check_outputs(&actions, &rules)?;
     Ok(Wanted {
         directory,
         actions,
@@ -87,6 +79,30 @@ pub(super) fn wanted(
         shares_host_root: policy.share_host_root,
         rules,
     })
+}
+
+/// Checks the actions of a policy as a build of all of them does before it starts.
+pub(crate) fn check_stated(
+    policy: &Policy,
+    is_named: bool,
+    surroundings: &Surroundings,
+) -> Result<(), CommandError> {
+    if policy.actions.is_empty() {
+        return Ok(());
+    }
+    Graph::new(&policy.actions, &[]).map_err(|error| refused(&error))?;
+    let rules = Rules::of(policy, &project(is_named, surroundings), surroundings)?;
+    check_outputs(&policy.actions, &rules)
+}
+
+fn check_outputs(actions: &[Action], rules: &Rules) -> Result<(), CommandError> {
+    for Stated { value: output, origin, .. } in actions.iter().flat_map(|action| &action.outputs) {
+        if let Some(why) = rules.refuses(output.path.as_str()) {
+            let error = CommandError::new(Kind::Policy, "that can't be an output");
+            return Err(error.about(why).cause(format!("asked for by {origin}")));
+        }
+    }
+    Ok(())
 }
 
 /// A build without a policy has no actions, so that none can be told to do without.
@@ -117,12 +133,14 @@ fn stated(policy: &mut Policy) -> Result<Vec<Action>, CommandError> {
     Ok(actions)
 }
 
-/// The directory that paths of a policy file mean: where the project's file is, and else its work tree.
-fn project(args: &BuildArgs, surroundings: &Surroundings) -> PathBuf {
+/// The directory that paths of a policy file mean: where the project's file is, and of one that was named, or where
+/// there is none, its work tree.
+fn project(is_named: bool, surroundings: &Surroundings) -> PathBuf {
     let vars = &surroundings.vars;
-    let project = match &args.policy {
-        Some(_) => vars.git_root.as_ref().map(|root| root.as_path().to_owned()),
-        None => sources::project_file(vars).and_then(|file| file.parent().map(Path::to_owned)),
+    let project = if is_named {
+        vars.git_root.as_ref().map(|root| root.as_path().to_owned())
+    } else {
+        sources::project_file(vars).and_then(|file| file.parent().map(Path::to_owned))
     };
     project.unwrap_or_else(|| vars.cwd.as_path().to_owned())
 }

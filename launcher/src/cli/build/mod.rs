@@ -29,6 +29,7 @@ mod told;
 mod verify;
 mod workers;
 
+pub(crate) use actions::check_stated;
 pub(crate) use collect::collect;
 pub(crate) use order::{Done, End, Order};
 pub(crate) use perform::{Performer, Streams, stream};

@@ -14,7 +14,7 @@ use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
-use crate::cli::{sources, surroundings};
+use crate::cli::{build, sources, surroundings};
 use crate::plan::place::Placed;
 use crate::plan::step::{InitStep, Source};
 use crate::probe::deep::{self, Deep, Found};
@@ -73,6 +73,9 @@ fn check(file: Option<PathBuf>, deep: bool) -> Checked {
         Ok(planned) => {
             checked.files = planned.found.files.iter().map(|(file, _)| file.clone()).collect();
             checked.notes = notes(&planned);
+            let (policy, is_named) = (&planned.found.policy, checked.file.is_some());
+            let actions = build::check_stated(policy, is_named, &planned.surroundings);
+            checked.problems.extend(actions.err().map(problem));
             if checked.file.is_none() {
                 checked.notes.extend(enclosing(&planned).chain(unread(&planned)));
             }
