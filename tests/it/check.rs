@@ -36,6 +36,30 @@ fn files_of_a_run_here_are_checked() {
     assert!(check(&world, &[]).fails(120).contains("policy.toml:3"));
 }
 
+/// Else a build would refuse what was found to be in order.
+#[test]
+fn actions_are_checked_as_a_build_does() {
+    let world = World::new();
+    let action = |name: &str, more: &str| {
+        format!("[[action]]\nname = \"{name}\"\ncommand = [\"true\"]\n{more}\n")
+    };
+    for (actions, told) in [
+        (action("a", "needs = [\"b\"]"), "no action is called b"),
+        (action("a", "needs = [\"a\"]"), "actions need one another"),
+        (action("a", "") + &action("a", ""), "a second action a"),
+        (action("a", "outputs = [\"o\"]") + &action("b", "outputs = [\"o\"]"), "both leave o"),
+        (action("a", "outputs = [\".git/hooks/x\"]"), "that can't be an output"),
+    ] {
+        world.write("home/project/endow.toml", &format!("version = 1\n{actions}"));
+        let built = said(&mut world.endow(["build"]));
+        assert!(built.fails(120).contains(told), "{}", built.stderr);
+        let checked = check(&world, &[]);
+        assert!(checked.fails(120).contains(told), "{}", checked.stderr);
+    }
+    world.write("home/project/endow.toml", &format!("version = 1\n{}", action("a", "")));
+    check(&world, &[]).ok();
+}
+
 #[test]
 fn network_rules_are_noted() {
     let world = World::new();
@@ -77,7 +101,8 @@ fn deep_names_sockets() {
 #[test]
 fn profiles_are_listed_and_shown_with_reasons() {
     let world = World::new();
-    world.write("config/profiles/mine.toml", "version = 1\n[mounts]\n\"/data\" = \"ro\"\n");
+    world.write("config/profiles/mine.toml", "version = 1\n[mounts]\n\"/data\" = \"ro\"\n\
+        [network]\nallow = [\"one.example\"]\n[process]\nallow = [\"userns\"]\n");
     let said = self::said(&mut world.endow(["profile", "list"]));
     assert!(said.ok().contains("base") && said.stdout.contains("mine.toml"), "{}", said.stdout);
     let base = self::said(&mut world.endow(["profile", "show", "base"]));
@@ -86,6 +111,11 @@ fn profiles_are_listed_and_shown_with_reasons() {
     let mine = self::said(&mut world.endow(["profile", "show", "mine", "--json"]));
     let mine: Value = serde_json::from_str(mine.ok()).expect("JSON");
     assert_eq!(mine["mounts"][0]["access"], "ro");
+    assert_eq!(mine["network"]["allow"][0], "one.example");
+    let mine = self::said(&mut world.endow(["profile", "show", "mine"]));
+    for line in ["network  allow = [\"one.example\"]\n", "process  allow = [\"userns\"]\n"] {
+        assert!(mine.ok().contains(line), "{}", mine.stdout);
+    }
     let none = self::said(&mut world.endow(["profile", "show", "nune"]));
     let known = none.fails(2).lines().find(|line| line.contains("known are: base, "));
     assert!(known.is_some_and(|known| known.ends_with(", mine")), "{}", none.stderr);

@@ -6,7 +6,7 @@ use endow_policy::{
     FileKind, MountEntry, MountSource, PatternTable, PolicyFile, PolicyText, ProfileText, Stated,
     builtin, parse,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::trim;
 use crate::cli::args::{ProfileArgs, ProfileCommand};
@@ -22,7 +22,10 @@ pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, Comma
     let own = sources::user_profiles(&surroundings::read(None)?)?;
     match &args.command {
         ProfileCommand::List => list(&own, output),
-        ProfileCommand::Show { name } => show(&find(name, &own)?, output),
+        ProfileCommand::Show { name } => {
+            let (file, text) = find(name, &own)?;
+            show(&file, &rest(text), output);
+        }
         ProfileCommand::Trim { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
@@ -44,7 +47,10 @@ fn list(own: &[ProfileText], output: &Output) {
 }
 
 /// A user's profile goes before a built-in one of its name, as when it is used.
-fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
+fn find<'p>(
+    name: &str,
+    own: &'p [ProfileText],
+) -> Result<(PolicyFile, &'p [u8]), CommandError> {
     if let Some(profile) = own.iter().find(|profile| profile.name == name) {
         let directory = profile.directory.clone();
         let source = PolicyText {
@@ -53,10 +59,11 @@ fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
             directory,
             text: &profile.text,
         };
-        return parse(source).map_err(|error| CommandError::policy_file(&error, &profile.text));
+        let file = parse(source).map_err(|it| CommandError::policy_file(&it, &profile.text))?;
+        return Ok((file, &profile.text));
     }
     match builtin::profile(name) {
-        Some(Ok(file)) => Ok(file),
+        Some(Ok(file)) => Ok((file, builtin::text(name).unwrap_or_default().as_bytes())),
         Some(Err(error)) => Err(CommandError::policy_file(&error, &[])),
         None => {
             let own = own.iter().map(|profile| profile.name.clone());
@@ -68,10 +75,20 @@ fn find(name: &str, own: &[ProfileText]) -> Result<PolicyFile, CommandError> {
     }
 }
 
-fn show(file: &PolicyFile, output: &Output) {
+/// What is shown in words of its own.
+const OWN_WORDS: [&str; 6] = ["version", "extends", "mounts", "deny", "protect", "env"];
+
+/// Returns the other tables of a profile that was read, as its file has them.
+fn rest(text: &[u8]) -> Map<String, Value> {
+    let mut all: Map<String, Value> = toml::from_slice(text).unwrap_or_default();
+    all.retain(|key, _| !OWN_WORDS.contains(&key.as_str()));
+    all
+}
+
+fn show(file: &PolicyFile, rest: &Map<String, Value>, output: &Output) {
     if output.is_json() {
         let mounts: Vec<Value> = file.mounts.iter().map(mount).collect();
-        output.json(&json!({
+        let mut all = json!({
             "name": &*file.name,
             "extends": texts(&file.extends),
             "mounts": mounts,
@@ -82,10 +99,23 @@ fn show(file: &PolicyFile, output: &Output) {
                 "drop": texts(&file.env.drop),
                 "set": file.env.set.iter().map(|(name, _)| name.value.to_string_lossy()).collect::<Vec<_>>(),
             },
-        }));
+        });
+        if let Some(all) = all.as_object_mut() {
+            all.extend(rest.clone());
+        }
+        output.json(&all);
     } else {
-        output.text(&text(file));
+        output.text(&(text(file) + &rest.iter().map(table).collect::<String>()));
     }
+}
+
+/// Returns a table in a line for each key.
+fn table((name, value): (&String, &Value)) -> String {
+    let Value::Object(keys) = value else { return printable(&format!("{name:<8} {value}")) + "\n" };
+    let line = |(key, value): (&String, &Value)| {
+        printable(&format!("{name:<8} {key} = {value}")) + "\n"
+    };
+    keys.iter().map(line).collect()
 }
 
 fn mount(entry: &MountEntry) -> Value {
