@@ -165,3 +165,36 @@ fn links_through_links_to_secrets_are_comments() {
     let policy = policy(&world);
     assert!(policy.contains("\n#\"") && !policy.contains("\n\""), "{policy}");
 }
+
+/// In a private directory another file could be made in its place: that is not what a command means that changes one.
+#[test]
+fn changed_file_of_a_private_directory_is_learnt() {
+    // Some look first, and what they would do then is learnt in the next run.
+    for (change, runs) in [
+        ("python3 -c 'import os; open(os.environ[\"HOME\"] + \"/foo\", \"r+\")'", 1),
+        ("python3 -c 'import os; os.truncate(os.environ[\"HOME\"] + \"/foo\", 1)'", 1),
+        ("chmod 600 ~/foo", 2),
+    ] {
+        let world = World::new();
+        world.write("home/foo", "there\n");
+        for run in 1..=runs {
+            let learned = learn(&world, &[], change);
+            let line =
+                if run == runs { "+\"~/foo\" = \"cow\"  # " } else { "+\"~/foo\" = \"ro\"  # " };
+            assert!(learned.stdout.contains(line), "{change}: {learned:?}");
+            said(&mut world.endow(["learn", "--write"])).ok();
+            trust(&world);
+        }
+        assert_eq!(learn(&world, &[], change).ok(), "", "{change}");
+    }
+    for remove in ["unlink ~/foo", "mv ~/foo ~/bar"] {
+        let world = World::new();
+        world.write("home/foo", "there\n");
+        let learned = learn(&world, &[], remove);
+        assert!(learned.stdout.contains("+\"~/foo\" = \"cow\"  # "), "{remove}: {learned:?}");
+    }
+    // What is made there is the command's own.
+    let world = World::new();
+    world.write("home/foo", "there\n");
+    assert_eq!(learn(&world, &[], "echo x >~/foo; echo y >~/new; rm ~/new").ok(), "");
+}

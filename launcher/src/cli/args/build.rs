@@ -18,22 +18,58 @@ pub(crate) struct BuildArgs {
     #[arg(value_name = "NAME", conflicts_with = "command")]
     pub(crate) names: Vec<String>,
     /// COMMAND sees this file, directory or pattern of files
-    #[arg(long, value_name = "PATTERN", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) input: Vec<String>,
     /// COMMAND leaves this file; with a `/` at its end, this directory
-    #[arg(long, value_name = "PATH", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) output: Vec<String>,
     /// COMMAND has this tree of the store at `/`, and no program of the host
-    #[arg(long, value_name = "DIGEST", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "DIGEST",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) root: Option<String>,
     /// COMMAND sees this file or directory of the host, at its own path
-    #[arg(long, value_name = "PATH", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) tool: Vec<OsString>,
     /// COMMAND has this variable
-    #[arg(long, value_name = "NAME=VALUE", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "NAME=VALUE",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) env: Vec<String>,
     /// End COMMAND after this time
-    #[arg(long, value_name = "TIME", requires = "command", conflicts_with = "names", help_heading = "One action")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "command",
+        conflicts_with = "names",
+        help_heading = "One action"
+    )]
     pub(crate) timeout: Option<String>,
     /// Execute everything, and remember nothing
     #[arg(long)]

@@ -47,10 +47,7 @@ fn list(own: &[ProfileText], output: &Output) {
 }
 
 /// A user's profile goes before a built-in one of its name, as when it is used.
-fn find<'p>(
-    name: &str,
-    own: &'p [ProfileText],
-) -> Result<(PolicyFile, &'p [u8]), CommandError> {
+fn find<'p>(name: &str, own: &'p [ProfileText]) -> Result<(PolicyFile, &'p [u8]), CommandError> {
     if let Some(profile) = own.iter().find(|profile| profile.name == name) {
         let directory = profile.directory.clone();
         let source = PolicyText {
@@ -112,9 +109,8 @@ fn show(file: &PolicyFile, rest: &Map<String, Value>, output: &Output) {
 /// Returns a table in a line for each key.
 fn table((name, value): (&String, &Value)) -> String {
     let Value::Object(keys) = value else { return printable(&format!("{name:<8} {value}")) + "\n" };
-    let line = |(key, value): (&String, &Value)| {
-        printable(&format!("{name:<8} {key} = {value}")) + "\n"
-    };
+    let line =
+        |(key, value): (&String, &Value)| printable(&format!("{name:<8} {key} = {value}")) + "\n";
     keys.iter().map(line).collect()
 }
 

@@ -92,7 +92,14 @@ fn of_path(
     questions: &Questions<'_>,
     (path, operation): (&Path, Operation),
 ) -> Found {
-    let answer = questions.path(path, operation);
+    let mut answer = questions.path(path, operation);
+    // One could be made there, and the host's was to be changed.
+    if answer.answer == Verdict::Allowed && operation == Operation::Write {
+        let there = questions.path(path, Operation::Read);
+        if there.answer == Verdict::Absent && fs::symlink_metadata(path).is_ok() {
+            answer = there;
+        }
+    }
     match answer.answer {
         Verdict::Absent | Verdict::Denied | Verdict::ReadOnly => {}
         Verdict::Allowed | Verdict::Impossible => return Found::Settled,

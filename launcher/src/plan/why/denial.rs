@@ -29,8 +29,10 @@ pub enum Need {
     Presence,
     /// To read or list it.
     Read,
-    /// To write it, make it, or change what stands there.
+    /// To write it or make it.
     Write,
+    /// To change what stands there, which does not make it.
+    Change,
     /// To remove its name.
     Remove,
     /// To execute it.
@@ -44,7 +46,7 @@ impl Need {
     pub fn operation(self) -> Operation {
         match self {
             Self::Presence | Self::Read => Operation::Read,
-            Self::Write | Self::Remove => Operation::Write,
+            Self::Write | Self::Change | Self::Remove => Operation::Write,
             Self::Execute => Operation::Execute,
             Self::Connect => Operation::Connect,
         }
@@ -192,9 +194,15 @@ impl Questions<'_> {
     /// `is_there` tells whether the view has it by now: processes of the run may have made it.
     pub fn denial(&self, path: &Path, need: Need, is_there: bool) -> Option<Denial> {
         let operation = need.operation();
-        let outcome = self.outcome(path, operation);
-        if need == Need::Remove && outcome.refusals.is_empty() {
-            return self.held_by_mount(path, &outcome);
+        let mut outcome = self.outcome(path, operation);
+        if matches!(need, Need::Change | Need::Remove) && outcome.refusals.is_empty() {
+            let held = self.held_by_mount(path, &outcome).filter(|_| need == Need::Remove);
+            if held.is_some() {
+                return held;
+            }
+            // One could be made there, but what is to be there is not.
+            outcome = self.outcome(path, Operation::Read);
+            outcome.refusals.retain(|(refusal, _)| *refusal == Refusal::Absent);
         }
         let (refusal, layer) = *outcome.refusals.first().filter(|_| !is_terminal(path))?;
         let is_withheld = match layer {
@@ -250,7 +258,7 @@ impl Questions<'_> {
         let is_absent = outcome.refusals.first().is_some_and(|(_, layer)| *layer == Layer::View);
         if is_absent {
             let flag = match need {
-                Need::Write | Need::Remove => "--rw",
+                Need::Write | Need::Change | Need::Remove => "--rw",
                 Need::Connect => "--socket",
                 Need::Presence | Need::Read | Need::Execute => "--ro",
             };

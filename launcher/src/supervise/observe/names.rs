@@ -78,28 +78,28 @@ const NAMED: &[(&str, &[Name])] = &[
     ("rmdir", &[here(0, Need::Remove)]),
     ("unlink", &[here(0, Need::Remove)]),
     ("unlinkat", &[at(0, 1, Need::Remove)]),
-    ("rename", &[here(0, Need::Write), here(1, Need::Write)]),
-    ("renameat", &[at(0, 1, Need::Write), at(2, 3, Need::Write)]),
-    ("renameat2", &[at(0, 1, Need::Write), at(2, 3, Need::Write)]),
+    ("rename", &[here(0, Need::Change), here(1, Need::Write)]),
+    ("renameat", &[at(0, 1, Need::Change), at(2, 3, Need::Write)]),
+    ("renameat2", &[at(0, 1, Need::Change), at(2, 3, Need::Write)]),
     ("link", &[here(0, Need::Presence), here(1, Need::Write)]),
     ("linkat", &[at(0, 1, Need::Presence), at(2, 3, Need::Write)]),
     ("symlink", &[here(1, Need::Write)]),
     ("symlinkat", &[at(1, 2, Need::Write)]),
-    ("chmod", &[here(0, Need::Write)]),
-    ("fchmodat", &[at(0, 1, Need::Write)]),
-    ("fchmodat2", &[at(0, 1, Need::Write)]),
-    ("chown", &[here(0, Need::Write)]),
-    ("lchown", &[here(0, Need::Write)]),
-    ("fchownat", &[at(0, 1, Need::Write)]),
-    ("truncate", &[here(0, Need::Write)]),
-    ("utime", &[here(0, Need::Write)]),
-    ("utimes", &[here(0, Need::Write)]),
-    ("futimesat", &[at(0, 1, Need::Write)]),
-    ("utimensat", &[at(0, 1, Need::Write)]),
-    ("setxattr", &[here(0, Need::Write)]),
-    ("lsetxattr", &[here(0, Need::Write)]),
-    ("removexattr", &[here(0, Need::Write)]),
-    ("lremovexattr", &[here(0, Need::Write)]),
+    ("chmod", &[here(0, Need::Change)]),
+    ("fchmodat", &[at(0, 1, Need::Change)]),
+    ("fchmodat2", &[at(0, 1, Need::Change)]),
+    ("chown", &[here(0, Need::Change)]),
+    ("lchown", &[here(0, Need::Change)]),
+    ("fchownat", &[at(0, 1, Need::Change)]),
+    ("truncate", &[here(0, Need::Change)]),
+    ("utime", &[here(0, Need::Change)]),
+    ("utimes", &[here(0, Need::Change)]),
+    ("futimesat", &[at(0, 1, Need::Change)]),
+    ("utimensat", &[at(0, 1, Need::Change)]),
+    ("setxattr", &[here(0, Need::Change)]),
+    ("lsetxattr", &[here(0, Need::Change)]),
+    ("removexattr", &[here(0, Need::Change)]),
+    ("lremovexattr", &[here(0, Need::Change)]),
 ];
 
 /// The calls that are understood, by their numbers.
@@ -186,10 +186,11 @@ impl Wish {
 fn of_flags(flags: u64) -> Need {
     let flags = caller::descriptor(flags).unwrap_or_default();
     let writes = flags & libc::O_ACCMODE != libc::O_RDONLY;
-    let makes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
+    let changes = writes || flags & libc::O_TRUNC != 0;
     match flags & libc::O_PATH != 0 {
         true => Need::Presence,
-        false if writes || makes => Need::Write,
+        false if flags & libc::O_CREAT != 0 => Need::Write,
+        false if changes => Need::Change,
         false => Need::Read,
     }
 }
@@ -197,7 +198,7 @@ fn of_flags(flags: u64) -> Need {
 fn of_mode(mode: u64) -> Need {
     let mode = caller::descriptor(mode).unwrap_or_default();
     match mode {
-        _ if mode & libc::W_OK != 0 => Need::Write,
+        _ if mode & libc::W_OK != 0 => Need::Change,
         _ if mode & libc::X_OK != 0 => Need::Execute,
         _ if mode & libc::R_OK != 0 => Need::Read,
         _ => Need::Presence,
@@ -253,12 +254,13 @@ mod tests {
     fn flags_tell_what_is_needed() {
         let of = |flags: i32| of_flags(flags.cast_unsigned().into());
         assert_eq!(of(libc::O_RDONLY | libc::O_CLOEXEC), Need::Read);
-        assert_eq!(of(libc::O_RDWR), Need::Write);
+        assert_eq!(of(libc::O_RDWR), Need::Change);
+        assert_eq!(of(libc::O_WRONLY | libc::O_TRUNC | libc::O_CREAT), Need::Write);
         assert_eq!(of(libc::O_RDONLY | libc::O_CREAT), Need::Write);
         assert_eq!(of(libc::O_PATH | libc::O_RDWR), Need::Presence);
         assert_eq!(
             [0, 4, 1, 5, 6].map(of_mode),
-            [Need::Presence, Need::Read, Need::Execute, Need::Execute, Need::Write]
+            [Need::Presence, Need::Read, Need::Execute, Need::Execute, Need::Change]
         );
     }
 
@@ -299,7 +301,7 @@ mod tests {
         let place = path.as_ptr() as u64;
         let flags = u64::from(libc::O_WRONLY.cast_unsigned());
         let asked = names.of(&call("openat", [0xffff_ff9c, place, flags, 0, 0, 0]));
-        assert_eq!(asked, [Asked::Path(Need::Write, "/some/where".into())]);
+        assert_eq!(asked, [Asked::Path(Need::Change, "/some/where".into())]);
         let both = names.of(&call("renameat2", [3, place, 3, place, 0, 0]));
         assert_eq!(both.len(), 2);
         let empty = names.of(&call("newfstatat", [3, c"".as_ptr() as u64, 0, 0, 0, 0]));
