@@ -335,6 +335,11 @@ fn mistakes_are_told_before_anything_is_executed() {
     project.policy(STEPS);
     assert!(told(&project, &["twise"]).contains("did you mean `twice`"));
     assert!(told(&project, &["everything"]).contains("there are: twice, upper"));
+    // It would be ignored.
+    for option in ["--input", "--output", "--tool", "--env", "--root", "--timeout"] {
+        let said = told(&project, &[option, "1s", "twice"]);
+        assert!(said.contains(option) && said.contains("[NAME]"), "{said}");
+    }
     project.policy(&STEPS.replace("out/twice\"]", "out/upper\"]"));
     assert!(told(&project, &[]).contains("upper and twice both leave out/upper"));
     project.policy(&STEPS.replace("inputs = [\"in/**\"]", "needs = [\"twice\"]"));

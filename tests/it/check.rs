@@ -101,8 +101,11 @@ fn deep_names_sockets() {
 #[test]
 fn profiles_are_listed_and_shown_with_reasons() {
     let world = World::new();
-    world.write("config/profiles/mine.toml", "version = 1\n[mounts]\n\"/data\" = \"ro\"\n\
-        [network]\nallow = [\"one.example\"]\n[process]\nallow = [\"userns\"]\n");
+    world.write(
+        "config/profiles/mine.toml",
+        "version = 1\n[mounts]\n\"/data\" = \"ro\"\n\
+        [network]\nallow = [\"one.example\"]\n[process]\nallow = [\"userns\"]\n",
+    );
     let said = self::said(&mut world.endow(["profile", "list"]));
     assert!(said.ok().contains("base") && said.stdout.contains("mine.toml"), "{}", said.stdout);
     let base = self::said(&mut world.endow(["profile", "show", "base"]));

@@ -337,10 +337,11 @@ fn summary(bytes: &[u8]) -> String {
     // Eight at once: some are megabytes, and many snapshots are taken.
     let (words, rest) = bytes.as_chunks::<8>();
     let words = words.iter().map(|word| u64::from_le_bytes(*word));
-    let sum = words.chain(rest.iter().map(|byte| u64::from(*byte))).fold(
-        0xcbf2_9ce4_8422_2325_u64,
-        |sum, word| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29),
-    );
+    let sum = words
+        .chain(rest.iter().map(|byte| u64::from(*byte)))
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, word| {
+            (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29)
+        });
     let head = bytes.get(..bytes.len().min(20)).unwrap_or_default();
     format!("{} {sum:x} {:?}", bytes.len(), String::from_utf8_lossy(head))
 }
