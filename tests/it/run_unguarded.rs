@@ -2,8 +2,9 @@
 //! left there.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::harness::{Running, World, mark, marked, said, soon};
 
@@ -76,4 +77,36 @@ fn nothing_is_told_of_what_was_there() {
     fs::remove_dir_all(world.project().join("sub/a/.vscode")).expect("removed");
     let next = world.run(&["run"], "true");
     assert_eq!(next.stderr, "");
+}
+
+/// As `timeout -s KILL` does: what guards the run is none of its group, and does its work.
+#[test]
+fn kill_of_the_group_leaves_the_guard_and_the_recorder() {
+    for options in [&[][..], &["--checkpoint"]] {
+        let world = World::new();
+        fs::create_dir_all(world.project().join("sub")).expect("a directory");
+        let file = world.write("home/project/file", "host\n");
+        let script =
+            "echo in; read go; echo x >sub/.envrc; echo guest >file; echo done; exec sleep 100";
+        let words = [&["run", "--workspace", "rw"], options, &["--", "sh", "-c", script]].concat();
+        let mut command = world.endow(words);
+        let mut run = Running::start(command.process_group(0).stdin(std::process::Stdio::piped()));
+        run.expect("in");
+        let is_recorded = || {
+            let list = "cat state/runs/*/checkpoint/list 2>/dev/null";
+            let list = said(world.command("sh").current_dir(world.root()).args(["-c", list]));
+            options.is_empty() || list.stdout.contains("\"listed\"")
+        };
+        soon("the record", is_recorded);
+        run.say("\n");
+        run.expect("done");
+        let group = Pid::from_raw(run.pid()).expect("a process");
+        kill_process_group(group, Signal::KILL).expect("killed");
+        assert_eq!(run.end(), 137);
+        soon("the name is taken away", || !world.project().join("sub/.envrc").exists());
+        if !options.is_empty() {
+            soon("the end is noted", || said(&mut world.endow(["undo"])).code == 0);
+            assert_eq!(fs::read_to_string(&file).expect("there"), "host\n");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, Timespec as Timeout, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, getpid, getppid, nice};
+use rustix::process::{Pid, getpid, getppid, nice, setpgid};
 
 use crate::sys;
 use crate::sys::clone::Cloned;
@@ -92,9 +92,10 @@ impl Drop for Aside {
     }
 }
 
-/// What a terminal sends to the command is not for it. When the supervisor dies, it ends what it is
-/// doing and follows.
+/// What a terminal sends to the command is not for it, nor what kills all of the supervisor's group (`timeout -s KILL`):
+/// when the supervisor dies, it ends what it is doing and follows.
 fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
+    setpgid(None, None)?;
     if getppid() != Some(supervisor) {
         return Err(Errno::SRCH);
     }
