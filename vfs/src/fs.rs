@@ -17,7 +17,7 @@ use std::path::Path;
 
 pub(crate) use data::{copy_bytes, next_data, next_hole};
 pub(crate) use json::{JsonError, write_json};
-pub use os::OsFs;
+pub use os::{OsFs, keeps_birth};
 pub(crate) use os::{kind as kind_of, magic};
 pub use rustix::fs::Timespec;
 pub use rustix::io::{Errno, Result};
@@ -107,6 +107,8 @@ pub struct Node {
     pub status: Status,
     /// When the inode was made, where the file system knows.
     pub born: Option<Timespec>,
+    /// Whether it is made at that time for as long as it is there: see [`keeps_birth`].
+    pub keeps_birth: bool,
     /// How many names it has.
     pub links: u32,
     /// What it is when it is none of the kinds that are written back.

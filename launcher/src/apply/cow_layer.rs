@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use endow_policy::HostPath;
-use endow_vfs::fs::{At, Fs, Open, OsFs, Timespec};
+use endow_vfs::fs::{At, Fs, Open, OsFs, Timespec, keeps_birth};
 use endow_vfs::state::RunDir;
 use endow_vfs::sync::{
     Awaited, Ledger, Single, hand_on_indexes, make_awaited, make_like, make_single,
@@ -33,11 +33,26 @@ pub(super) fn make(
     expect: FileId,
 ) -> Result<(), PrepareError> {
     let real = open_expected(like, expect, OFlags::DIRECTORY)?;
+    settle(&real).map_err(failed(like))?;
     for name in [WORK, UPPER] {
         run.make_dir(&OsFs, &at.join(name), 0o700).map_err(PrepareError::State)?;
     }
     let made = OsFs.open_dir(run.as_fd(), at.join(UPPER).as_os_str());
     made.and_then(|upper| make_like(&OsFs, upper.as_fd(), real.as_fd())).map_err(failed(like))
+}
+
+/// Gives the root its last inode before anybody notes what it is: on an overlay the first change, which would be that of
+/// writing back, makes a copy of a directory that a lower layer has, with other times.
+fn settle(root: &OwnedFd) -> Result<(), Errno> {
+    let status = OsFs.status_of(root.as_fd())?;
+    if keeps_birth(root, c"", status.id.dev) {
+        return Ok(());
+    }
+    match OsFs.set_mode(root.as_fd(), status.mode) {
+        // Nor can the command's changes be written there.
+        Err(Errno::PERM | Errno::ROFS) => Ok(()),
+        set => set,
+    }
 }
 
 /// Copies a single file to where the command finds it.

@@ -30,7 +30,7 @@ impl Seen {
         let found = statx(directory, name, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
         let changed = (found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec);
         Some(Self {
-            id: Identity::new(&found).parts().into(),
+            id: Identity::new(directory, name, &found).parts().into(),
             directory: FileType::from_raw_mode(found.stx_mode.into()) == FileType::Directory,
             changed,
             young: is_young(changed, SystemTime::now()),

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use endow_vfs::fs::keeps_birth;
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, makedev, statx};
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -18,10 +19,11 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Takes what was asked for with `StatxFlags::BTIME`.
-    pub(crate) fn new(found: &Statx) -> Self {
+    /// Takes what was asked for, of a name in a directory, with `StatxFlags::BTIME`.
+    pub(crate) fn new(directory: impl AsFd, name: impl Arg, found: &Statx) -> Self {
         let dev = makedev(found.stx_dev_major, found.stx_dev_minor);
-        Self { dev, ino: found.stx_ino, born: born(found) }
+        let born = if keeps_birth(directory, name, dev) { born(found) } else { 0 };
+        Self { dev, ino: found.stx_ino, born }
     }
 
     /// Returns device, inode and birth, as a plan takes them.
@@ -49,9 +51,10 @@ pub(crate) fn at_mount(
 ) -> Result<(Identity, FileType, u64), Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    let found = statx(directory, name, flags, wanted)?;
+    let name = name.into_c_str()?;
+    let found = statx(&directory, &*name, flags, wanted)?;
     let kind = FileType::from_raw_mode(found.stx_mode.into());
-    Ok((Identity::new(&found), kind, found.stx_mnt_id))
+    Ok((Identity::new(directory, &*name, &found), kind, found.stx_mnt_id))
 }
 
 fn born(found: &Statx) -> u64 {

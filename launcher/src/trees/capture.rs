@@ -196,7 +196,7 @@ pub(crate) fn open(place: &Place) -> Result<OwnedFd, CaptureError> {
     let path = place.path.as_path();
     let dir = OsFs.open_canonical(path).map_err(failed("open", path))?;
     let node = OsFs.node(dir.as_fd(), OsStr::new("")).map_err(failed("look at", path))?;
-    let born = node.born.map(endow_vfs::state::Moment::from);
+    let born = node.born.filter(|_| node.keeps_birth).map(endow_vfs::state::Moment::from);
     let (id, found) = (place.id, node.status.id);
     let is_it = found.ino == id.ino && born == id.born && (born.is_some() || found.dev == id.dev);
     if is_it { Ok(dir) } else { Err(CaptureError::Replaced(path.to_owned())) }

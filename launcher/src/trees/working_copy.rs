@@ -112,7 +112,7 @@ fn branch(rev: &str, head: &Head) -> Option<String> {
 fn placed(path: &Path) -> Result<PlacedSource, TreeFault> {
     let node = OsFs.open_canonical(path).and_then(|dir| OsFs.node(dir.as_fd(), OsStr::new("")));
     let node = node.map_err(|errno| fault(format!("can't look at {}: {errno}", path.display())))?;
-    let born = node.born.map_or(0, |born| {
+    let born = node.born.filter(|_| node.keeps_birth).map_or(0, |born| {
         let (seconds, nanos) = (born.tv_sec.cast_unsigned(), born.tv_nsec.cast_unsigned());
         seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
     });

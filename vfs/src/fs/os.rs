@@ -1,6 +1,7 @@
 //! The file calls of the kernel.
 
 mod attributes;
+mod birth;
 mod node;
 
 use std::ffi::{OsStr, OsString};
@@ -19,6 +20,7 @@ use rustix::process::{Gid, Uid};
 use super::{At, Attribute, Entry, Errno, FileId, Fs, Kind, Node, Open, Result, Special, Status};
 
 use attributes::{attributes, proc_path};
+pub use birth::keeps_birth;
 use node::node;
 
 const DIRECTORY: OFlags =

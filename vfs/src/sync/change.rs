@@ -46,7 +46,8 @@ pub struct Identity {
 impl From<&Node> for Identity {
     fn from(node: &Node) -> Self {
         let id = node.status.id;
-        Self { dev: id.dev, ino: id.ino, born: node.born.map(Time::from) }
+        let born = node.born.filter(|_| node.keeps_birth).map(Time::from);
+        Self { dev: id.dev, ino: id.ino, born }
     }
 }
 

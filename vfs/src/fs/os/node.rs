@@ -5,13 +5,15 @@ use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, StatxTimestamp, makedev};
 
-use super::kind;
+use super::{keeps_birth, kind};
 use crate::fs::{FileId, Kind, Node, Result, Special, Status, Timespec};
 
 pub(super) fn node(at: BorrowedFd<'_>, name: &OsStr) -> Result<Node> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    rustix::fs::statx(at, name, flags, mask).map(|found| convert(&found))
+    let mut found = rustix::fs::statx(at, name, flags, mask).map(|found| convert(&found))?;
+    found.keeps_birth = keeps_birth(at, name, found.status.id.dev);
+    Ok(found)
 }
 
 fn convert(found: &Statx) -> Node {
@@ -32,6 +34,7 @@ fn convert(found: &Statx) -> Node {
     Node {
         status,
         born: has_birth.then(|| time(found.stx_btime)),
+        keeps_birth: true,
         links: found.stx_nlink,
         special: special(file_type, found),
         mount: found.stx_mnt_id,

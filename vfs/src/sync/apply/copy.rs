@@ -90,16 +90,22 @@ impl Owner {
         Self { uid: uid.as_raw(), gid: gid.as_raw() }
     }
 
-    /// Gives a name to this owner and group, where we may; tells whether it is theirs.
+    /// Gives a name to this owner and group, where we may, and else to the group alone; tells whether it is theirs.
     pub(in crate::sync) fn give(self, fs: &dyn Fs, at: At<'_>) -> Result<bool> {
-        if Self::of(&fs.node(at.dir, at.name)?) == self {
-            return Ok(true);
+        let found = Self::of(&fs.node(at.dir, at.name)?);
+        // One of several who share it may give it to their group, and to nobody else.
+        for uid in [self.uid, found.uid] {
+            let wanted = Self { uid, ..self };
+            if found == wanted {
+                return Ok(wanted == self);
+            }
+            match fs.set_owner(at, uid, self.gid) {
+                // One that has no number here is nobody that could be named.
+                Err(Errno::PERM | Errno::INVAL) => {}
+                result => return result.map(|()| wanted == self),
+            }
         }
-        match fs.set_owner(at, self.uid, self.gid) {
-            // One that has no number here is nobody that could be named.
-            Err(Errno::PERM | Errno::INVAL) => Ok(false),
-            result => result.map(|()| true),
-        }
+        Ok(false)
     }
 
     /// The same; returns which bits of `mode` the name may have then. With another owner or group, set-user-id and
