@@ -345,6 +345,43 @@ fn tracked_contents_are_spared_whatever_their_times_are() {
     assert_eq!(inside.ok(), " file | 1 +\n 1 file changed, 1 insertion(+)\n");
 }
 
+/// Names another content in an entry of the index and leaves all else.
+const FORGED: &str = "import hashlib, subprocess
+name = lambda text: hashlib.sha1(b'blob %d\\0' % len(text) + text).digest()
+data = open('.git/index', 'rb').read()[:-20]
+assert name(b'secret\\n') in data
+data = data.replace(name(b'secret\\n'), name(b'guess\\n'))
+open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())";
+
+/// A command can tell the times of what it can't see from those of what was made with it.
+#[test]
+fn entry_with_the_times_of_a_secret_shows_nothing() {
+    let world = World::new();
+    world.write("home/project/.env", "secret\n");
+    world.bare("git init -q; git add -f .env").ok();
+    assert_eq!(run(&world, &["--workspace", "rw"], "cat .env").stdout, "secret\n", "control");
+    let script = world.write("forge.py", FORGED).display().to_string();
+    world.bare(&format!("python3 {script}; git diff-files --quiet && echo as it was")).ok();
+    for access in ["ro", "rw", "cow"] {
+        let inside = run(&world, &["--workspace", access], "cat .env");
+        assert_eq!(inside.stdout, "", "{access}");
+    }
+}
+
+/// As with `core.autocrlf`, and of a link.
+#[test]
+fn tracked_files_with_other_ends_and_links_are_spared() {
+    let world = World::new();
+    world.write("home/project/.env", "one\r\ntwo\r\n");
+    let script = "git init -q; git config core.autocrlf true; ln -s file key.pem; echo linked >file
+        git add -f .env key.pem; git ls-files -s; sleep 0.01; touch .env";
+    assert!(world.bare(script).ok().contains("120000"));
+    for access in ["ro", "rw", "cow"] {
+        let inside = run(&world, &["--workspace", access], "cat .env key.pem");
+        assert_eq!(inside.stdout, "one\r\ntwo\r\nlinked\n", "{access}: {}", inside.stderr);
+    }
+}
+
 /// A directory that is shown for what git tracks in it shows nothing else.
 #[test]
 fn untracked_names_beside_tracked_ones_stay_hidden() {

@@ -333,6 +333,7 @@ fn ask(
         make_own(&own)?;
         own = own_directories(&surroundings.dirs)?;
     }
+    let runs = surroundings.dirs.state.join("runs");
     let questions = Questions {
         policy: &found.policy,
         policies: &found.held,
@@ -342,6 +343,7 @@ fn ask(
             own: Some(&own),
             cache: Some(&surroundings.dirs.cache),
             work_tree: surroundings.vars.git_root.as_ref(),
+            runs: Some(&runs),
         },
     };
     probe::host_facts(&questions, looked, begun).map_err(|error| match error {
@@ -365,6 +367,7 @@ pub(crate) fn noted(planned: &Planned, guard: &Guard, protect: &ProtectSet) -> O
         own: None,
         cache: Some(&surroundings.dirs.cache),
         work_tree: surroundings.vars.git_root.as_ref(),
+        runs: None,
     };
     probe::noted(protect, (&guard.source, guard.id), &options)
 }

@@ -51,7 +51,7 @@ fn new_names(record: &Record, mount: &MountRecord) -> Option<Vec<PathBuf>> {
         return Some(Vec::new());
     }
     let protect = finish::protected(record, mount)?;
-    let options = HiddenOptions { own: None, cache: None, work_tree: None };
+    let options = HiddenOptions { own: None, cache: None, work_tree: None, runs: None };
     let noted = probe::noted(&protect, (&mount.source, found), &options)?;
     // By the clock that file systems take.
     let since = SystemTime::from(mount.stamp);

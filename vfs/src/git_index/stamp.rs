@@ -6,9 +6,6 @@ use std::os::unix::fs::MetadataExt;
 use crate::fs::Timespec;
 
 /// Times, inode number and size of a file, as its index entry has them: each cut to four bytes.
-///
-/// Somebody who can write the index but can't see the file does not know them, so an entry that
-/// matches was made by somebody who could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     changed: [u32; 2],

@@ -21,6 +21,8 @@ const SIZE: u64 = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
 const WORTH: u64 = 64;
 const GRAIN: Duration = Duration::from_secs(2);
+/// More than a step of the kernel's clock, by which it notes times: 10 ms where it is coarsest (`CONFIG_HZ=100`).
+const STEP: Duration = Duration::from_millis(20);
 /// The most files of other rules that are kept beside a root's new one.
 const OTHERS: usize = 3;
 /// The most names of the cache's directory that are looked at for them.
@@ -127,6 +129,17 @@ pub(super) fn is_settled(stamp: &Stamp, started: SystemTime) -> bool {
     // Whole seconds, so that a time just under the limit counts as fresh.
     time(stamp.modified) < started - Duration::from_secs(1)
         && time(stamp.changed) < started - Duration::from_secs(1)
+}
+
+/// Returns whether the next change of a directory will show in its times: within a step of the kernel's clock it may
+/// not. One from the time to come tells as much as any other.
+pub(super) fn is_at_rest(stamp: &Stamp, now: SystemTime) -> bool {
+    let since = |time: Timespec| {
+        let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+        let time = UNIX_EPOCH + Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos);
+        now.duration_since(time)
+    };
+    since(stamp.changed).map_or(true, |since| since > STEP)
 }
 
 #[cfg(test)]

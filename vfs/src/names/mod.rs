@@ -18,7 +18,7 @@ pub use cache::WalkCache;
 pub use options::{Foreign, NameRules, WalkOptions};
 pub(crate) use vendored::VENDORED;
 pub use vendored::{is_looked_into, vendored_above};
-pub use walk::{ERRORS_MAX, walk, walk_again};
+pub use walk::{ERRORS_MAX, walk, walk_again, walk_at_rest};
 pub use walked::{HiddenName, WalkError, Walked};
 
 #[cfg(test)]

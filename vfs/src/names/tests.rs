@@ -15,6 +15,7 @@ use crate::fs::{Errno, Fs, Kind, OsFs};
 use crate::testing::{Scratch, is_root};
 
 mod foreign;
+mod moving;
 
 /// Hides names at any depth, or down to one.
 struct Names(&'static [&'static str], Option<usize>);

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::borders::is_the_kernels;
-use super::cache::{Memory, is_settled};
+use super::cache::{Memory, is_at_rest, is_settled};
 use super::format::{Known, Records};
 use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
 use super::pool::{Pool, together};
@@ -24,6 +24,10 @@ const LENGTH: usize = 3072;
 const ALONE: usize = 64;
 /// The most directories that a walk names because it could not look into them.
 pub const ERRORS_MAX: usize = 1000;
+/// How long is waited for a tree to come to rest.
+const REST: Duration = Duration::from_secs(3);
+/// How long it is left alone before it is looked at again.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Walks the tree below `root` and returns what `rules` hide in it.
 ///
@@ -56,11 +60,41 @@ pub(super) fn walk_at(
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, depth: limit };
     let memory = Memory::load(options, root_id);
-    let kept_from = memory.is_kept().then_some(started);
-    let walk = Walk { root, root_id, question, known: memory.known(), kept_from };
+    let keep = if memory.is_kept() { Keep::Settled(started) } else { Keep::Nothing };
+    let walk = Walk { root, root_id, question, known: memory.known(), keep };
     let found = walk.all(options.threads)?;
     memory.save(&found.records, found.walked.directories, found.walked.listed);
     Ok(found.finish(begun))
+}
+
+/// Walks until at one moment all names were where they were found: what somebody moves meanwhile may be in neither
+/// place when that is looked at. Nothing of it is remembered.
+///
+/// # Errors
+/// `AGAIN` when something changes for as long as that is tried, and as [`walk`].
+pub fn walk_at_rest(
+    root: BorrowedFd<'_>,
+    rules: &dyn NameRules,
+    options: &WalkOptions<'_>,
+) -> Result<Walked> {
+    let begun = Instant::now();
+    let root_id = OsFs.status_of(root)?.id;
+    let limit = rules.depth_limit().unwrap_or(usize::MAX);
+    let question = Question { rules, depth: limit };
+    let mut known = None;
+    loop {
+        let walk = Walk { root, root_id, question, known: known.as_ref(), keep: Keep::AtRest };
+        let found = walk.all(options.threads)?;
+        // Each directory is as it was in the walk before this: all were so when this one began.
+        if known.is_some() && found.walked.listed == 0 && found.gone == 0 {
+            return Ok(found.finish(begun));
+        }
+        if begun.elapsed() > REST {
+            return Err(Errno::AGAIN);
+        }
+        known = Known::parse(found.records.render(&[]), &[]);
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Shows what a walk has hidden and `rules` let be seen, if `may_show` agrees, and walks below it.
@@ -80,8 +114,8 @@ pub fn walk_again(
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, depth: limit };
-    let walk = Walk { root, root_id, question, known: None, kept_from: None };
-    let mut found = Found { walked, records: Records::default() };
+    let walk = Walk { root, root_id, question, known: None, keep: Keep::Nothing };
+    let mut found = Found { walked, ..Found::default() };
     let is_shown = |name: &HiddenName| {
         let is_directory = name.kind == Kind::Directory;
         let decided = rules.decide(name.path.as_os_str().as_bytes(), is_directory);
@@ -110,8 +144,18 @@ struct Walk<'a> {
     root_id: FileId,
     question: Question<'a>,
     known: Option<&'a Known>,
-    /// Records are kept whose times are settled by then.
-    kept_from: Option<SystemTime>,
+    keep: Keep,
+}
+
+/// Which records are kept.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// None.
+    Nothing,
+    /// Those whose times are settled by then.
+    Settled(SystemTime),
+    /// Those whose times tell of the next change.
+    AtRest,
 }
 
 /// One directory to visit.
@@ -128,6 +172,8 @@ struct Job {
 struct Found {
     walked: Walked,
     records: Records,
+    /// Directories that were no longer there when they were to be looked at.
+    gone: u64,
 }
 
 impl Walk<'_> {
@@ -193,7 +239,9 @@ impl Walk<'_> {
             }
             Ok(None) => found.walked.borders.push(path(job.path)),
             // It went away, or became something else, since its name was read.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !job.path.is_empty() => {}
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !job.path.is_empty() => {
+                found.gone += 1;
+            }
             Err(errno) => found.fail(job.path, errno),
         }
     }
@@ -207,7 +255,12 @@ impl Walk<'_> {
     ) {
         // Of what is mounted below nobody knows whether its times tell.
         let is_here = record.stamp.id.dev == self.root_id.dev;
-        if is_here && self.kept_from.is_some_and(|started| is_settled(&record.stamp, started)) {
+        let is_kept = match self.keep {
+            Keep::Nothing => false,
+            Keep::Settled(started) => is_here && is_settled(&record.stamp, started),
+            Keep::AtRest => is_at_rest(&record.stamp, SystemTime::now()),
+        };
+        if is_kept {
             found.records.push(record);
         }
         found.add(record, dir, jobs);
@@ -293,6 +346,7 @@ impl Found {
         walked.directories += more.directories;
         walked.listed += more.listed;
         self.records.append(&other.records);
+        self.gone += other.gone;
     }
 
     fn finish(self, begun: Instant) -> Walked {

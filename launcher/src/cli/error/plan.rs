@@ -7,6 +7,9 @@ use crate::plan::registries::RegistryFault;
 use crate::plan::ssh_agent::SshAgentFault;
 use crate::plan::{Beyond, PlanError};
 
+/// The error of a walk that found no moment in which nothing changed.
+const CHANGING: i32 = rustix::io::Errno::AGAIN.raw_os_error();
+
 impl CommandError {
     fn no_tree(self, origin: &Origin) -> Self {
         self.asked_by(origin).hint(
@@ -124,6 +127,10 @@ impl From<PlanError> for CommandError {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
             PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
+            PlanError::UnreadableSource { errno, origin, .. } if errno == CHANGING => this
+                .cause("another run moves what is in it: what is to be hidden may be anywhere")
+                .asked_by(&origin)
+                .hint("try again once that run is at rest: `endow runs` lists them"),
             PlanError::UnreadableSource { errno, origin, .. } => this.errno(errno).asked_by(&origin),
             PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),
             PlanError::Unbuffered { path, origin } => this.unbuffered(&path, &origin),

@@ -1,5 +1,6 @@
 //! Names that deny patterns hide, and endow's own directories, below each physical mount.
 
+mod others;
 mod own;
 mod rules;
 mod tops;
@@ -19,7 +20,7 @@ use endow_policy::{
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::names::{
     ERRORS_MAX, HiddenName as HiddenPath, NameRules, WalkCache, WalkError, WalkOptions, Walked,
-    walk, walk_again,
+    walk, walk_again, walk_at_rest,
 };
 use endow_vfs::state::EndowDirs;
 use endow_vfs::{git_blob, git_index};
@@ -51,6 +52,8 @@ pub(crate) struct HiddenOptions<'a> {
     pub(crate) cache: Option<&'a Path>,
     /// The git work tree whose index spares what it tracks.
     pub(crate) work_tree: Option<&'a HostPath>,
+    /// Where endow's runs are, of which another may change a tree while it is walked.
+    pub(crate) runs: Option<&'a Path>,
 }
 
 /// Live mounts, in which protected names are noted on the way.
@@ -90,7 +93,7 @@ pub(super) fn find(
     });
     let remembered = options.cache.filter(|_| plain.rules.needs_walk()).and_then(cache_directory);
     let work_tree = options.work_tree;
-    let looking = Looking { plain, live: noting, work_tree, remembered };
+    let looking = Looking { plain, live: noting, work_tree, remembered, runs: options.runs };
     let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
         BackendSpec::Physical { host } => Some((spec, paths.get(host).and_then(Source::of)?)),
         _ => None,
@@ -147,6 +150,7 @@ struct Looking<'a> {
     work_tree: Option<&'a HostPath>,
     /// The place of remembered walks; without one every walk lists every directory.
     remembered: Option<File>,
+    runs: Option<&'a Path>,
 }
 
 impl Looking<'_> {
@@ -203,7 +207,11 @@ impl Looking<'_> {
         let dir = self.remembered.as_ref().map(AsFd::as_fd);
         let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
         let options = WalkOptions { threads: THREADS, cache };
-        let walked = walk(root.as_fd(), rules, &options)?;
+        let mut walked = walk(root.as_fd(), rules, &options)?;
+        // Asked afterwards: one that begins now finds what was covered where it was.
+        if self.runs.is_some_and(others::is_any_going_on) {
+            walked = walk_at_rest(root.as_fd(), rules, &options)?;
+        }
         if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
             return Ok(walked);
         }
@@ -229,7 +237,7 @@ pub(crate) fn noted(
     let rules = Rules { protect: Some(protect), is_whole: true, is_over: true, ..of_all };
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
-    let looking = Looking { plain, live: None, work_tree, remembered };
+    let looking = Looking { plain, live: None, work_tree, remembered, runs: None };
     looking.look_below(&Source { path: path.clone(), id }, noted_whole).ok()
 }
 
@@ -313,7 +321,9 @@ fn tracked_below(
         git_index::load_blobs(work_tree.as_path(), &|name| hidden.has_at_or_above(name))
     });
     let is_own = |path: &Path| {
-        is_as_tracked(&tracked, work_tree, path) || is_tracked_content(&contents, work_tree, path)
+        // What a link leads to is judged by itself.
+        let file = work_tree.as_path().join(path);
+        file.is_symlink() || is_tracked_content(&contents, &file, path)
     };
     let known = tracked.iter().map(|path| Path::new(OsStr::from_bytes(path)));
     let denied = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
@@ -322,24 +332,27 @@ fn tracked_below(
     above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
 }
 
-/// An entry alone spares nothing: a command that may write the index could add the name of a
-/// secret that it can't see. It does not know the secret's times, so those must match.
-fn is_as_tracked(tracked: &git_index::Tracked, work_tree: &HostPath, path: &Path) -> bool {
-    let stamp = tracked.remembered(path.as_os_str().as_bytes());
-    let found = std::fs::symlink_metadata(work_tree.as_path().join(path));
-    matches!((stamp, found), (Some(stamp), Ok(found)) if stamp.matches(&found))
-}
-
-/// What is in the index by its content is no secret to whoever has the repository, whatever its times are: a copy has
-/// others, and git would take the file for removed. Whoever knows the name of a content knows the content.
+/// An entry alone spares nothing: a command that may write the index could add the name of a secret that it can't see,
+/// with its times too, which are those of what was made beside it. What is in the index by its content is no secret to
+/// whoever has the repository: who knows the name of a content knows the content.
 fn is_tracked_content(
-    contents: &git_index::Tracked<git_index::Blob>,
-    work_tree: &HostPath,
+    tracked: &git_index::Tracked<git_index::Blob>,
+    file: &Path,
     path: &Path,
 ) -> bool {
-    let Some(blob) = contents.remembered(path.as_os_str().as_bytes()) else { return false };
-    let content = small_file::read(&work_tree.as_path().join(path), CONTENT);
-    content.is_ok_and(|content| git_blob::name(&content) == blob.id)
+    let Some(blob) = tracked.remembered(path.as_os_str().as_bytes()) else { return false };
+    let Ok(content) = small_file::read(file, CONTENT) else { return false };
+    // By `core.autocrlf` a line ends in another way than in its blob.
+    git_blob::name(&content) == blob.id || git_blob::name(&with_plain_ends(&content)) == blob.id
+}
+
+fn with_plain_ends(content: &[u8]) -> Vec<u8> {
+    let is_before_end = |at: usize| content.get(at + 1) == Some(&b'\n');
+    let bytes = content.iter().enumerate();
+    bytes
+        .filter(|(at, byte)| **byte != b'\r' || !is_before_end(*at))
+        .map(|(_, byte)| *byte)
+        .collect()
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
