@@ -107,6 +107,7 @@ mod run_told;
 mod run_toolchains;
 mod run_tools;
 mod run_twins;
+mod run_unfound;
 mod run_unguarded;
 mod run_usage;
 mod run_workspace;

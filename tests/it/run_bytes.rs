@@ -325,7 +325,7 @@ fn interpreter_that_does_not_exist_is_told() {
     let script = world.write("home/project/script", "#!/no/such/interpreter\n");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("executable");
     let stderr = refused(&world, 127, "./script");
-    assert!(stderr.contains("interpreter"), "{stderr}");
+    assert!(stderr.contains("needs the interpreter /no/such/interpreter: "), "{stderr}");
 }
 
 #[test]

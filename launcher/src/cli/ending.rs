@@ -11,14 +11,11 @@ use super::exit;
 use super::installation;
 use super::output::Output;
 use super::stages::Planned;
+use super::unfound;
 use crate::apply::SpawnError;
 use crate::plan::step::ExecSpec;
-use crate::probe::real_path::without_dots;
 use crate::supervise::{Counted, Ended, Outcome};
 use crate::sys;
-
-/// As many links the kernel follows.
-const LINKS_MAX: usize = 40;
 
 /// What ends a command that has such a call.
 const FOREIGN: &str = "SIGSYS ended the command, as system calls of another architecture do; \
@@ -130,25 +127,13 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         Some(path) if error.kind == Kind::NotFound && !is_tried(&path, planned) => error
             .cause("no directory of PATH inside has it: those that are relative or absent inside are left out")
             .hint(format!("name it by its path: {}", path.display())),
-        Some(path) if error.kind == Kind::NotFound && is_in_view(&path, planned) => error
-            .cause("the file is there, and the interpreter that it names is not")
-            .hint("grant the interpreter's directory with --ro, or mend the file's first line"),
-        Some(path) if error.kind == Kind::NotFound => {
-            let place = led_to(&path, planned);
-            let directory = place.parent().unwrap_or(&place).display().to_string();
-            let cause = if place == path {
-                format!("the host has {}, which is not in the view", path.display())
-            } else {
-                format!("{} leads to {}, which is not in the view", path.display(), place.display())
-            };
-            error.cause(cause).hint(format!("--ro {directory}"))
-        }
+        found if error.kind == Kind::NotFound => unfound::explain(error, planned, found.as_deref()),
         _ => error,
     }
 }
 
 /// Returns the deny pattern that hides a program.
-fn hiding(path: &Path, planned: &Planned) -> Option<String> {
+pub(super) fn hiding(path: &Path, planned: &Planned) -> Option<String> {
     let path = std::fs::canonicalize(path).ok().and_then(|path| HostPath::new(path).ok())?;
     let placed = planned.plan.placement.covering(&path.to_guest())?;
     let source = &placed.source.as_ref()?.path;
@@ -156,18 +141,6 @@ fn hiding(path: &Path, planned: &Planned) -> Option<String> {
     let mut names = planned.host.hidden.get(source)?.names.iter();
     let hidden = names.find(|it| below.starts_with(&it.path) && it.is_for(&placed.spec))?;
     Some(planned.found.policy.deny.get(hidden.rule?)?.pattern.clone())
-}
-
-/// Follows the links that the view has, to the place that it has not.
-fn led_to(path: &Path, planned: &Planned) -> PathBuf {
-    let mut place = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let parent = place.parent().filter(|parent| is_in_view(parent, planned));
-        let parent = parent.and_then(|parent| std::fs::canonicalize(parent).ok());
-        let (Some(parent), Ok(to)) = (parent, std::fs::read_link(&place)) else { break };
-        place = without_dots(&parent.join(to));
-    }
-    place
 }
 
 fn relative_entry(error: CommandError, program: Option<PathBuf>) -> CommandError {

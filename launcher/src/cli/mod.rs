@@ -55,6 +55,7 @@ mod surroundings;
 mod synced;
 mod table;
 mod trusted;
+mod unfound;
 mod unguarded;
 mod verified;
 mod words;

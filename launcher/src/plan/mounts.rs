@@ -21,7 +21,7 @@ pub(super) fn is_masked(placed: &Placed) -> bool {
 
 impl Placed {
     /// Returns the host path that this mount shows at `at`.
-    pub(in crate::plan) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
+    pub(crate) fn host_path(&self, at: &GuestPath) -> Option<HostPath> {
         let relative = at.below(&self.spec.at)?;
         self.source.as_ref()?.path.join(relative).ok()
     }

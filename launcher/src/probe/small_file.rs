@@ -53,6 +53,13 @@ impl SmallFile {
         if metadata.is_file() { Ok(Self { file, metadata }) } else { Err(not_regular()) }
     }
 
+    /// Reads what it begins with, `most` bytes of it.
+    pub(crate) fn beginning(self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file.take(most).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Reads all of it, which may be `most` bytes.
     pub(crate) fn read(self, most: u64) -> io::Result<Vec<u8>> {
         let too_large = || refused(&format!("it has more than {most} bytes"));
