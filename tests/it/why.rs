@@ -443,3 +443,37 @@ fn remedy_for_the_root_is_none_that_fails() {
     assert!(below.stdout.contains("--tmp /newfile"), "{below:?}");
     world.run(&["--tmp", "/newfile"], "true").ok();
 }
+
+/// A layer lies before what is in a copy-on-write directory, and nobody is reached through it.
+#[test]
+fn socket_behind_a_layer_is_told_with_its_flag() {
+    let world = World::new();
+    let socket = world.project().join("s.sock");
+    let _listens = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let asked = |more: &[&str]| said(world.endow(["why", "s.sock", "--to", "connect"]).args(more));
+    let refused = asked(&["--verify"]);
+    assert!(refused.stdout.contains("a layer lies before this socket"), "{}", refused.stdout);
+    let flag = format!("  allow    --socket {}\n", socket.display());
+    assert!(refused.stdout.contains(&flag), "{}", refused.stdout);
+    assert!(refused.stdout.contains("as answered"), "{}", refused.stdout);
+    asked(&["--socket", "s.sock", "--verify"]).ok();
+    world.write("home/project/file", "");
+    let file = said(&mut world.endow(["why", "file", "--to", "connect"]));
+    assert!(file.stdout.contains("it is no socket") && !file.stdout.contains("allow"), "{file:?}");
+}
+
+#[test]
+fn connection_is_asked_for_in_a_line_as_by_the_option() {
+    let world = World::new();
+    let script = "printf 'connect api.example.com:443\nconnect ./a:443\n' | \"$0\" why --net api.example.com -";
+    let mut asked = world.command("sh");
+    let lines = said(asked.args(["-c", script]).arg(crate::harness::endow())).stdout;
+    assert!(lines.starts_with("allowed: connect api.example.com:443\n"), "{lines}");
+    assert!(lines.contains("absent: connect ./a:443"), "with a slash it is a path: {lines}");
+}
+
+#[test]
+fn empty_path_is_told() {
+    let empty = why(&World::new(), &[""]);
+    assert!(empty.stdout.contains("because  the path is empty\n"), "{}", empty.stdout);
+}

@@ -94,10 +94,8 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
         return Subject::Call(name.to_owned());
     }
     let network = matches!(to, None | Some(Asked::Connect));
-    let split =
-        word.filter(|word| network && !word.contains('/')).and_then(|word| word.rsplit_once(':'));
-    if let Some((host, Ok(port))) = split.map(|(host, port)| (host, port.parse())) {
-        return Subject::Connection(host.to_owned(), port);
+    if let Some(connection) = word.filter(|_| network).and_then(connection) {
+        return connection;
     }
     let operation = match to {
         None | Some(Asked::Read) => Operation::Read,
@@ -106,6 +104,12 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
         Some(Asked::Connect) => Operation::Connect,
     };
     Subject::Path(text.to_owned(), operation)
+}
+
+/// Understands `HOST:PORT`.
+fn connection(word: &str) -> Option<Subject> {
+    let (host, port) = word.rsplit_once(':').filter(|_| !word.contains('/'))?;
+    Some(Subject::Connection(host.to_owned(), port.parse().ok()?))
 }
 
 /// Returns the questions up to the first line that is none, and what is wrong with that.
@@ -133,11 +137,14 @@ fn line(number: usize, line: &[u8]) -> Result<Subject, CommandError> {
     let operation = all.into_iter().find(|operation| operation.word().as_bytes() == word);
     match (operation, path) {
         (Some(operation), Some(path)) => {
-            Ok(Subject::Path(OsString::from_vec(path.to_vec()), operation))
+            let to_connect = operation == Operation::Connect;
+            let word = std::str::from_utf8(path).ok().filter(|_| to_connect);
+            let path = || Subject::Path(OsString::from_vec(path.to_vec()), operation);
+            Ok(word.and_then(connection).unwrap_or_else(path))
         }
         _ => Err(CommandError::new(Kind::Usage, "not a question")
             .about(format!("line {number}, {}", String::from_utf8_lossy(line)))
-            .hint("write `read PATH`, `write PATH`, `execute PATH` or `connect PATH`")),
+            .hint("write `read PATH`, `write PATH`, `execute PATH`, `connect PATH` or `connect HOST:PORT`")),
     }
 }
 

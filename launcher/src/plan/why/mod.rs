@@ -14,6 +14,7 @@ mod entry;
 mod leads;
 mod network;
 mod node;
+mod plain;
 mod protected;
 mod refusal;
 mod rights;

@@ -2,7 +2,7 @@
 
 use endow_policy::GuestPath;
 
-use super::entry::Entry;
+use super::entry::{Entry, EntryKind};
 use crate::plan::step::FileId;
 
 /// What stands at a place of the view.
@@ -18,6 +18,13 @@ pub(super) struct Node {
     pub(super) origin: NodeOrigin,
     /// The real thing behind a mask: the kernel opens it with the rights of pid 1.
     pub(super) behind: Option<Entry>,
+}
+
+impl Node {
+    /// Returns whether a Unix socket has the name.
+    pub(super) fn is_socket(&self) -> bool {
+        matches!(self.entry.kind, EntryKind::Socket { .. })
+    }
 }
 
 /// Which file a name leads to.

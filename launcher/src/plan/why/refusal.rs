@@ -49,6 +49,22 @@ refusals! {
     NoWay "EHOSTUNREACH" 113 "There is no way to the host.";
 }
 
+impl Refusal {
+    /// Returns why what is there is nothing that this can be done with.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::NotDirectory => "a part of the path is no directory",
+            Self::Busy => "it is being executed",
+            Self::Loop => "too many symbolic links",
+            Self::TooLong => "a name is too long",
+            Self::NoDevice => "a socket can't be opened",
+            Self::Unheard => "it is no socket",
+            Self::Denied => "it is no regular file",
+            _ => "the kernel refuses",
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

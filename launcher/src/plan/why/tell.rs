@@ -11,6 +11,7 @@ use super::answer::{Answer, Layer, Verdict};
 use super::decide::{Judge, Refusals, Rules};
 use super::entry::HostTree;
 use super::node::{Missing, Node, NodeOrigin};
+use super::plain;
 use super::protected::{protects, unprotect};
 use super::refusal::Refusal;
 use super::view::View;
@@ -72,7 +73,10 @@ impl<'a> Questions<'a> {
     /// Answers for a path of the view, absolute or from where the command starts.
     pub fn path(&self, path: &Path, operation: Operation) -> Answer {
         if operation == Operation::Connect && self.plan.opening.namespaces.is_none() {
-            return no_socket(path);
+            return plain::no_socket(path);
+        }
+        if path.as_os_str().is_empty() {
+            return plain::no_path(operation);
         }
         let outcome = self.outcome(path, operation);
         let refusal = outcome.refusals.first().map(|(refusal, _)| *refusal);
@@ -197,7 +201,11 @@ impl<'a> Questions<'a> {
                 "the host has it, and no grant opens it".to_owned()
             }
             (Layer::Landlock, _) => "no rule of the Landlock ruleset allows it".to_owned(),
-            (_, refusal) => in_words(*refusal).to_owned(),
+            (_, Refusal::Unheard) if outcome.node.as_ref().is_some_and(Node::is_socket) => {
+                "a layer lies before this socket: nobody who listens on it is reached through that"
+                    .to_owned()
+            }
+            (_, refusal) => refusal.words().to_owned(),
         }
     }
 
@@ -293,6 +301,7 @@ impl<'a> Questions<'a> {
             Layer::Deny => {
                 self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
             }
+            Layer::Kind if operation == Operation::Connect => self.deaf(outcome),
             Layer::View => self.grant(outcome, operation),
             Layer::Landlock if self.is_ungranted(outcome) => self.grant(outcome, operation),
             Layer::Permissions => {
@@ -325,6 +334,12 @@ impl<'a> Questions<'a> {
             host if host == at => format!("--socket {at}"),
             host => format!("--socket {at}={host}"),
         })
+    }
+
+    /// Through a layer nobody is reached who listens on a socket of the host.
+    fn deaf(&self, outcome: &Outcome) -> Option<String> {
+        outcome.node.as_ref().filter(|node| node.is_socket())?;
+        self.socket(&outcome.at)
     }
 
     /// What belongs to somebody else the user can't change, and should not.
@@ -443,22 +458,6 @@ impl Outcome {
     }
 }
 
-/// At level `landlock` no Unix socket is made, whatever the path leads to.
-fn no_socket(path: &Path) -> Answer {
-    Answer {
-        subject: path.to_string_lossy().into_owned(),
-        operation: Some(Operation::Connect),
-        answer: Verdict::of(Some(Refusal::NoFamily)),
-        errno: Some(Refusal::NoFamily),
-        leads_to: None,
-        reason: "at level `landlock` no Unix socket can be made: nothing else keeps their paths"
-            .to_owned(),
-        rule: None,
-        layers: vec![Layer::Seccomp],
-        remedy: None,
-    }
-}
-
 /// Names the part of the path that stands in the way.
 fn place(outcome: &Outcome) -> String {
     if outcome.lost { format!("{}: ", outcome.at) } else { String::new() }
@@ -466,19 +465,6 @@ fn place(outcome: &Outcome) -> String {
 
 fn is_of(spec: &endow_policy::MountSpec, placed: &Placed) -> bool {
     spec.origin == placed.spec.origin && spec.backend == placed.spec.backend
-}
-
-fn in_words(refusal: Refusal) -> &'static str {
-    match refusal {
-        Refusal::NotDirectory => "a part of the path is no directory",
-        Refusal::Busy => "it is being executed",
-        Refusal::Loop => "too many symbolic links",
-        Refusal::TooLong => "a name is too long",
-        Refusal::NoDevice => "a socket can't be opened",
-        Refusal::Unheard => "it is no socket that anybody can listen on",
-        Refusal::Denied => "it is no regular file",
-        _ => "the kernel refuses",
-    }
 }
 
 /// A path as a shell takes it.
