@@ -247,3 +247,23 @@ fn plan_and_report_name_it_without_its_value() {
     let report = std::fs::read_to_string(&report).expect("a report");
     assert!([text, json, report].iter().all(|it| !it.contains(CANARY)));
 }
+
+/// A certificate shows whose it is by a name.
+#[test]
+fn address_is_no_server_of_a_secret() {
+    let world = World::new();
+    for host in
+        ["192.0.2.2", "192.0.2.2:8443", "192.0.2.2/path", "[2001:db8::1]:443", "2001:db8::1", "::1"]
+    {
+        let secret = format!(
+            "[secrets]\nT = {{ from = \"env:KEY\", for = \"{host}\", header = \"A: {{}}\" }}"
+        );
+        let refused = run(&world, &secret, &[], "true");
+        let told =
+            "a secret is for a host by its name, which its certificate shows, not for an address";
+        assert!(refused.fails(120).contains(told), "{host}: {}", refused.stderr);
+    }
+    let secret = "[secrets]\nT = { from = \"env:KEY\", for = \"127.1\", header = \"A: {}\" }";
+    let refused = run(&world, secret, &[], "true");
+    assert!(refused.fails(120).contains("not for an address"), "{}", refused.stderr);
+}

@@ -1,6 +1,7 @@
 //! The server for which a secret is.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Serialize, Serializer};
 
@@ -36,6 +37,9 @@ pub enum ServerError {
     /// The loopback has no certificate.
     #[error("a secret is for a server with a certificate, not for the loopback")]
     Loopback,
+    /// An address is no name that a certificate is checked for.
+    #[error("a secret is for a host by its name, which its certificate shows, not for an address")]
+    Address,
     /// The name can't be used.
     #[error(transparent)]
     Name(HostNameError),
@@ -50,17 +54,32 @@ impl Server {
         if text.contains("://") {
             return Err(ServerError::Url);
         }
+        if is_address(text) {
+            return Err(ServerError::Address);
+        }
         let (place, path) = text.find('/').map_or((text, ""), |at| text.split_at(at));
         let (host, port) = match place.rsplit_once(':') {
             Some((host, port)) => (host, read_port(port)?),
             None => (place, HTTPS),
         };
-        let host = HostName::parse(host).map_err(ServerError::Name)?;
+        let host = HostName::parse(host).map_err(|error| match error {
+            HostNameError::Number => ServerError::Address,
+            error => ServerError::Name(error),
+        })?;
         if host.is_loopback() {
             return Err(ServerError::Loopback);
         }
         Ok(Self { host, port, path: read_path(path)? })
     }
+}
+
+/// Whether an address stands before the port and the path, in brackets or not.
+fn is_address(text: &str) -> bool {
+    let place = text.split('/').next().unwrap_or_default();
+    let place = place.trim_start_matches('[');
+    let ends = [place.split(']').next(), place.rsplit_once(':').map(|(host, _)| host)];
+    let mut all = ends.into_iter().flatten().chain([place]);
+    all.any(|host| host.parse::<IpAddr>().is_ok())
 }
 
 fn read_port(text: &str) -> Result<u16, ServerError> {
