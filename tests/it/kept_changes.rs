@@ -440,3 +440,20 @@ fn removal_deep_in_a_directory_made_again_waits_until_it_is_written_back() {
     assert!(!world.project().join("gen/c/b").exists(), "it is removed at last");
     assert_eq!(world.states(), ["applied"]);
 }
+
+/// As undo has it: who mistypes one name is not shown the others as if they were all.
+#[test]
+fn diff_of_what_is_no_change_that_was_written_back_is_refused() {
+    let world = World::new();
+    world.run(&["run"], "mkdir made; echo n >made/n; echo f >f1").ok();
+    for words in [&["nosuch"][..], &["nosuch", "f1"], &["f1", "made/none"]] {
+        let refused = said(&mut world.endow([&["diff"][..], words].concat()));
+        let told = refused.fails(2);
+        assert!(told.starts_with("endow: neither a run nor a change of this one: "), "{told}");
+        let named = words.iter().find(|word| word.contains("no")).expect("a word");
+        assert!(told.contains(&format!("/{named}\n")), "{told}");
+    }
+    for words in [&["f1"][..], &["made"], &["made/n", "f1"]] {
+        assert_ne!(said(&mut world.endow([&["diff"][..], words].concat())).ok(), "", "{words:?}");
+    }
+}

@@ -303,6 +303,18 @@ impl Picked {
         })
     }
 
+    /// Every path that was named must have something that is shown, by its place on the host.
+    pub(crate) fn must_show(&self, is_shown: &dyn Fn(&Path) -> bool) -> Result<(), CommandError> {
+        // A path may be one of a tree as well.
+        if self.record.trees.iter().any(|it| self.selected_in(it).is_some()) {
+            return Ok(());
+        }
+        self.must_name(&|number, path| {
+            let place = |target: &Target| target.path.as_path().join(path);
+            self.target(number).is_some_and(|target| is_shown(&place(target)))
+        })
+    }
+
     fn must_name(&self, has_change: &dyn Fn(u32, &Path) -> bool) -> Result<(), CommandError> {
         for path in &self.paths {
             let places = self.places(path);

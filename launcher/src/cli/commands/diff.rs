@@ -46,6 +46,9 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
     shown.extend(waiting(&picked, &looked, &selection));
     shown.sort_by(|one, other| one.place.cmp(&other.place));
     shown.extend(trees.shown());
+    if is_applied {
+        picked.must_show(&|path| shown.iter().any(|it| it.place.starts_with(path)))?;
+    }
     let is_of_trees = selection.paths.as_ref().is_some_and(Vec::is_empty);
     let gone =
         if is_applied { picked.gone_applied(&selection)? } else { picked.gone_waiting(&selection) };
