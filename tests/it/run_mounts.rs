@@ -421,3 +421,16 @@ fn names_below_another_file_system_are_hidden_and_new_ones_told() {
     assert_eq!(own.stdout, "0\n", "{own:?}");
     assert!(own.stderr.contains("other/sub/.envrc"), "{own:?}");
 }
+
+/// The kernel makes no layer of what has mounts below, and endow's own directories need one to be hidden.
+#[test]
+fn root_of_the_host_is_no_mount_and_the_message_says_why() {
+    let world = World::new();
+    for source in ["/host=/", "/host=/,nodeny"] {
+        let refused = run(&world, &["--ro", source], "true");
+        let told = refused.fails(125);
+        assert!(told.contains("hint: the host's root has mounts below it"), "{source}: {told}");
+        assert!(!told.contains("with `nodeny` what"), "{source}: {told}");
+    }
+    run(&world, &["--ro", "/host/usr=/usr"], "ls /host/usr/bin").ok();
+}

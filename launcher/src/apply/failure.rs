@@ -4,7 +4,7 @@ use rustix::io::Errno;
 
 use super::message::{Stage, StepFailure};
 use crate::plan::host::UsernsRefusal;
-use crate::plan::step::{ConfineStep, InitStep, PayloadStep};
+use crate::plan::step::{ConfineStep, InitStep, PayloadStep, Source};
 use crate::plan::{COVERED_PROC, Plan};
 
 /// Why a sandbox did not start. Nothing of the command has run.
@@ -118,11 +118,18 @@ fn init_hint(step: &InitStep, errno: Errno) -> Option<&'static str> {
         (InitStep::Bind { .. } | InitStep::Overlay { .. }, Errno::LOOP) => {
             Some("a part of the source's path became a symbolic link; run again")
         }
+        (InitStep::Overlay { lower, .. }, Errno::INVAL) if lower.iter().any(is_root) => Some(
+            "the host's root has mounts below it, /proc and others, and the kernel makes no layer of such; one is needed, with or without `nodeny`, since endow's own directories are hidden: grant directories of it, such as --ro /host/usr=/usr",
+        ),
         (InitStep::Overlay { .. }, Errno::INVAL) => Some(
             "it can't be a layer of an overlay, which hides names: a mount lies below it, or its file system can't, or that of endow's state (ENDOW_STATE_DIR; `endow doctor` tells); grant directories in it, or with `nodeny` what has none of endow's own directories in it",
         ),
         _ => None,
     }
+}
+
+fn is_root(layer: &Source) -> bool {
+    matches!(layer, Source::Host { path, .. } if path.is_root())
 }
 
 fn of_confine(failure: &StepFailure, errno: Errno, plan: &Plan) -> SpawnError {
