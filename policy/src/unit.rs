@@ -9,6 +9,9 @@ pub enum UnitError {
     /// There is no number at the start.
     #[error("no number")]
     NoNumber,
+    /// The number is negative.
+    #[error("less than zero")]
+    Negative,
     /// The number has a fraction.
     #[error("not a whole number; a smaller unit may do")]
     Fraction,
@@ -51,10 +54,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or(UnitError::TooLarge)
 }
 
+fn starts_with_digit(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_digit())
+}
+
 fn split(text: &str) -> Result<(u64, &str), UnitError> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
+    if number.is_empty() && unit.strip_prefix('-').is_some_and(starts_with_digit) {
+        return Err(UnitError::Negative);
+    }
     if number.is_empty() {
         return Err(UnitError::NoNumber);
     }
@@ -82,7 +92,8 @@ mod tests {
             ("5mb", Ok(5 << 20)),
             ("", Err(UnitError::NoNumber)),
             ("M", Err(UnitError::NoNumber)),
-            ("-1", Err(UnitError::NoNumber)),
+            ("-1", Err(UnitError::Negative)),
+            ("-M", Err(UnitError::NoNumber)),
             ("1.5G", Err(UnitError::Fraction)),
             ("1X", Err(UnitError::SizeUnit)),
             ("99999999999999999999", Err(UnitError::TooLarge)),

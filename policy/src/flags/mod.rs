@@ -135,6 +135,9 @@ pub enum FlagFault {
     /// The source stands first, as `docker run` has it.
     #[error("the place in the sandbox stands first")]
     DockerOrder,
+    /// A revision begins with the `@` that ends a repository's path.
+    #[error("no repository before the `@`")]
+    NoRepository,
     /// `GUEST=SOURCE` is needed.
     #[error("no source")]
     NoSource,
@@ -148,8 +151,8 @@ pub enum FlagFault {
     #[error("`create` and `sync=discard` can't stand together")]
     DroppedAndMade,
     /// An option's value can't be used.
-    #[error("bad value of an option")]
-    OptionValue,
+    #[error("bad value of the option `{0}`")]
+    OptionValue(&'static str),
     /// A bound of memory that is none.
     #[error("zero is no bound of memory")]
     NoBound,

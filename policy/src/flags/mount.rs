@@ -128,7 +128,7 @@ impl Options {
         if !flag.takes(name) {
             return Err(FlagFault::OptionNotHere);
         }
-        let bad = FlagFault::OptionValue;
+        let bad = FlagFault::OptionValue(option(name));
         match name {
             "optional" => self.mount.optional = true,
             "noexec" => self.mount.noexec = true,
@@ -244,7 +244,7 @@ fn git_source(source: &[u8], options: &Options) -> Result<MountSource, FlagFault
     let (repository, rev) = match split {
         // As git has it.
         _ if source == b"@" => (None, &b"HEAD"[..]),
-        Some(0) => return Err(FlagFault::Empty),
+        Some(0) => return Err(FlagFault::NoRepository),
         Some(at) => (Some(&source[..at]), &source[at + 1..]),
         None => (None, source),
     };
@@ -267,17 +267,31 @@ fn cas_source(source: &[u8]) -> Result<MountSource, FlagFault> {
     if is_digest(&digest) { Ok(MountSource::Cas { digest }) } else { Err(FlagFault::NotADigest) }
 }
 
+/// Returns the name of an option that takes a value.
+fn option(name: &str) -> &'static str {
+    const ALL: [&str; 4] = ["inodes", "mode", "sync", "create"];
+    ALL.into_iter().find(|it| *it == name).unwrap_or_default()
+}
+
 fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
     let form = match (flag, fault) {
         (_, FlagFault::Sparse(fault)) => return Some(fault.hint().to_owned()),
         (_, FlagFault::SparseCow) => {
             return Some("a working copy needs the whole tree: leave one of them out".to_owned());
         }
-        (MountFlag::Host(Access::Cow), FlagFault::OptionValue) => {
+        (_, FlagFault::NoRepository) => {
+            return Some(
+                r"write `HEAD~1` or `\@~1` for `@~1`, or a repository before the `@`".to_owned(),
+            );
+        }
+        (MountFlag::Host(Access::Cow), FlagFault::OptionValue(_)) => {
             "--cow GUEST[=SOURCE],sync=discard"
         }
+        (_, FlagFault::OptionValue("mode")) => {
+            return Some("write an octal number up to 1777, such as `mode=755`".to_owned());
+        }
         // What is wrong is one option, not the form.
-        (_, FlagFault::OptionNotHere | FlagFault::OptionValue | FlagFault::Unit(_))
+        (_, FlagFault::OptionNotHere | FlagFault::OptionValue(_) | FlagFault::Unit(_))
         | (MountFlag::Host(_) | MountFlag::Socket, _) => return None,
         (MountFlag::Tmp, _) => "--tmp GUEST[,size=256M,inodes=N,mode=1777]",
         (MountFlag::Git, _) => {
