@@ -118,6 +118,9 @@ fn what_is_retained_stays() {
     assert_eq!(cas(&world, &["cat", &kept, "sub/deep"]).ok(), "deep\n");
     cas(&world, &["cat", &gone]).fails(2);
     cas(&world, &["release", "mine"]).ok();
+    let again = cas(&world, &["release", "mine"]);
+    again.ok();
+    assert!(again.stderr.contains("nothing is kept by that name: mine"), "{}", again.stderr);
     cas(&world, &["gc", "--max-size", "0"]).ok();
     // That of nothing is always there.
     let left = objects(&world);

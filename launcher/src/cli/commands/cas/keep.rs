@@ -24,8 +24,13 @@ pub(super) fn retain(cas: &Cas, pin: &str, digests: &[String]) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) fn release(cas: &Cas, pin: &str) -> Result<ExitCode, CommandError> {
-    cas.store.release(&name(pin)?).map_err(|error| of_store(&error))?;
+pub(super) fn release(cas: &Cas, pin: &str, output: &Output) -> Result<ExitCode, CommandError> {
+    let pin = name(pin)?;
+    let retained = cas.store.retained().map_err(|error| of_store(&error))?;
+    if !retained.iter().any(|(name, _)| *name == pin) {
+        output.warning(&format!("nothing is kept by that name: {pin}"));
+    }
+    cas.store.release(&pin).map_err(|error| of_store(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 

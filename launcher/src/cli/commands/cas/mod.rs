@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CasArgs, output: &Output) -> Result<ExitCode, CommandEr
         CasCommand::Cat { digest, path } => read::cat(&cas, digest, path.as_deref(), output),
         CasCommand::Verify { digests } => verify::run(&cas, digests, output),
         CasCommand::Retain { name, digests } => keep::retain(&cas, name, digests),
-        CasCommand::Release { name } => keep::release(&cas, name),
+        CasCommand::Release { name } => keep::release(&cas, name, output),
         CasCommand::Import { store, digests } => import::run(&cas, store, digests, output),
         CasCommand::Gc { max_size } => keep::collect(&cas, max_size.as_deref(), output),
     }
