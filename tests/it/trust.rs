@@ -48,6 +48,7 @@ fn file_that_is_named_is_measured_by_its_own_directory() {
     let named = trust(&world, &["evil/endow.toml"]);
     assert!(named.fails(120).contains("nobody can be asked"), "{}", named.stderr);
     assert!(named.stdout.contains("grants mounts.\"..\" (cow)"), "{}", named.stdout);
+    assert!(!named.stderr.contains("grants mounts"), "once: {}", named.stderr);
     let mut inside = world.endow(["--", "cat", "../sib/secret"]);
     said(inside.current_dir(world.project().join("evil"))).fails(120);
 }

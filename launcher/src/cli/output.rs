@@ -190,12 +190,17 @@ impl Output {
         }
     }
 
+    /// Returns whether somebody is there who can be asked.
+    pub(crate) fn can_ask(&self) -> bool {
+        !self.json && self.terminal && std::io::stdin().is_terminal()
+    }
+
     /// Asks the user of a terminal; `None` when there is none to ask.
     pub(crate) fn ask(&self, question: &str) -> Option<bool> {
-        let stdin = std::io::stdin();
-        if self.json || !self.terminal || !stdin.is_terminal() {
+        if !self.can_ask() {
             return None;
         }
+        let stdin = std::io::stdin();
         let mut stderr = std::io::stderr().lock();
         write!(stderr, "{} [y/N] ", printable(question)).ok()?;
         let mut answer = Vec::new();

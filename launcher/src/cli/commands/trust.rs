@@ -55,7 +55,7 @@ fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<b
     if args.yes {
         return Ok(true);
     }
-    if !std::io::stdout().is_terminal() {
+    if output.can_ask() && !std::io::stdout().is_terminal() {
         // Who is asked must have seen it.
         shown(project).lines().for_each(|line| output.remark(line));
     }
