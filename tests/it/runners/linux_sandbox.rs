@@ -323,3 +323,11 @@ fn command_ends_with_whoever_started_it() {
     running.end();
     soon("the command ends", || marked(&mark).is_empty());
 }
+
+#[test]
+fn missing_command_is_named() {
+    let world = world();
+    let said = said(&mut command(&world, &named(&world, "linux-sandbox"), &[]));
+    let told = "endow: the following required arguments were not provided: <COMMAND>";
+    assert!(said.fails(1).starts_with(told), "{}", said.stderr);
+}

@@ -56,8 +56,11 @@ impl Options {
         let expanded = expand(arguments)?;
         let matches = command().try_get_matches_from(expanded).map_err(|error| {
             let text = error.render().to_string();
-            let said = text.lines().next().unwrap_or_default();
-            wrong(said.strip_prefix("error: ").unwrap_or(said))
+            // What is missing stands below, one a line.
+            let said: Vec<_> =
+                text.lines().map(str::trim).take_while(|it| !it.is_empty()).collect();
+            let said = said.join(" ");
+            wrong(said.strip_prefix("error: ").unwrap_or(&said))
         })?;
         let options = Self {
             directory: path(&matches, "W")?,
