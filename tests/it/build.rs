@@ -330,7 +330,10 @@ fn mistakes_are_told_before_anything_is_executed() {
     };
     assert!(told(&project, &[]).contains("no action is stated"));
     assert!(told(&project, &["--input", "../x", "--", "true"]).contains("path contains `..`"));
-    assert!(told(&project, &["-j0", "--", "true"]).contains("invalid value '0' for '--jobs <N>'"));
+    let none = told(&project, &["-j0", "--", "true"]);
+    assert!(none.contains("invalid value '0' for '--jobs <N>': 1 is the least"), "{none}");
+    let absent = project.build(&["--input", "nosuch", "--", "true"]);
+    assert!(absent.fails(1).starts_with("endow: command: no such input: nosuch\n"), "{absent:?}");
     assert!(told(&project, &["--output", "/x", "--", "true"]).contains("path is not relative"));
     project.policy(STEPS);
     assert!(told(&project, &["twise"]).contains("did you mean `twice`"));

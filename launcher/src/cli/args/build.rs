@@ -87,7 +87,7 @@ pub(crate) struct BuildArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) remote: Option<String>,
     /// How many actions are executed at a time, 1 or more; left out, as many as there are processors
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Replace what stands at the place of an output, whoever made it
     #[arg(long)]
@@ -101,4 +101,8 @@ pub(crate) struct BuildArgs {
     /// The command, when there is one action
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+fn jobs(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "1 is the least, and whole numbers are taken")
 }

@@ -139,7 +139,7 @@ impl<'w> Sources<'w> {
     ) -> Result<Shown, CommandError> {
         let (mut tree, mut large) = (Arc::<Folder>::default(), Vec::<Part>::new());
         for pattern in &action.inputs {
-            let part = self.part(action, pattern)?;
+            let part = self.part(pattern)?;
             if part.files < LAYER || large.len() == LAYERS_MAX {
                 tree = Folder::union(&tree, &part.tree).map_err(|it| clashes(action, &it))?;
             } else if !large.iter().any(|it| Arc::ptr_eq(&it.tree, &part.tree)) {
@@ -214,7 +214,7 @@ impl<'w> Sources<'w> {
         put_missing(&self.root, ours.map(|(path, leaf)| (path.as_str(), *leaf)), publishing)
     }
 
-    fn part(&self, action: &Action, pattern: &Stated<InputPattern>) -> Result<Part, CommandError> {
+    fn part(&self, pattern: &Stated<InputPattern>) -> Result<Part, CommandError> {
         if let Some(known) = self.trees.borrow().get(pattern.value.as_str()) {
             return Ok(known.clone());
         }
@@ -228,7 +228,7 @@ impl<'w> Sources<'w> {
             takes: &|path| selected.matches(path) && !self.is_output(path),
         });
         if tree.is_empty() {
-            return Err(self.missing(action, pattern));
+            return Err(self.missing(pattern));
         }
         let part = Part { files: tree.count(), tree };
         self.trees.borrow_mut().insert(pattern.value.as_str().to_owned(), part.clone());
@@ -251,9 +251,9 @@ impl<'w> Sources<'w> {
         self.outputs.takes(path)
     }
 
-    fn missing(&self, action: &Action, pattern: &Stated<InputPattern>) -> CommandError {
+    fn missing(&self, pattern: &Stated<InputPattern>) -> CommandError {
         let text = pattern.value.as_str();
-        let error = CommandError::new(Kind::Policy, format!("{}: no such input", action.name));
+        let error = CommandError::new(Kind::Policy, "no such input");
         let error = error.about(text).cause(format!("asked for by {}", pattern.origin));
         if self.is_output(text) {
             return error.hint("it is the output of an action: name that in `needs`");
