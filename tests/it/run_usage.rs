@@ -164,8 +164,8 @@ fn mistake_has_a_hint() {
 fn value_of_an_option_is_told_by_what_is_wrong_with_it() {
     let world = World::new();
     for (mistake, told, hint) in [
-        (["--git", "/r=@~1"], "no repository before the `@`", r"`HEAD~1` or `\@~1` for `@~1`"),
-        (["--git", "/r=@^"], "no repository before the `@`", r"`HEAD~1` or `\@~1` for `@~1`"),
+        (["--git", "/r=@~1"], "no repository before the `@`", r"`@~1` is `HEAD~1`, or `\@~1`"),
+        (["--git", "/r=@^"], "no repository before the `@`", r"`@~1` is `HEAD~1`, or `\@~1`"),
         (["--tmp", "/s,mode=999"], "bad value of the option `mode`", "an octal number up to 1777"),
         (["--tmp", "/s,inodes=x"], "bad value of the option `inodes`", ""),
         (["--timeout", "-1"], "less than zero", ""),

@@ -281,7 +281,7 @@ fn form(flag: MountFlag, fault: FlagFault) -> Option<String> {
         }
         (_, FlagFault::NoRepository) => {
             return Some(
-                r"write `HEAD~1` or `\@~1` for `@~1`, or a repository before the `@`".to_owned(),
+                r"write the revision alone, or a repository before the `@`; `@~1` is `HEAD~1`, or `\@~1`".to_owned(),
             );
         }
         (MountFlag::Host(Access::Cow), FlagFault::OptionValue(_)) => {

@@ -20,7 +20,7 @@ fn servers() {
     server("api.example.com/%2e%2e", Err(ServerError::Path));
     server("api.example.com/a?b", Err(ServerError::Path));
     server("localhost:8080", Err(ServerError::Loopback));
-    server("127.0.0.1", Err(ServerError::Name(crate::HostNameError::Number)));
+    server("127.0.0.1", Err(ServerError::Address));
     server("*.example.com", Err(ServerError::Name(crate::HostNameError::Character('*'))));
     server("", Err(ServerError::Name(crate::HostNameError::Empty)));
 }

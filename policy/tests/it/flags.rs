@@ -134,17 +134,17 @@ fn changes_of_a_host_path_can_only_be_dropped() {
     ];
     let report: Vec<_> = rows.iter().map(|(flag, value)| mount(flag, value)).collect();
     insta::assert_snapshot!(report.join("\n"), @r#"
-    bad value of an option: --cow /x,sync=apply | write `--cow GUEST[=SOURCE],sync=discard`
-    bad value of an option: --cow /x,sync=ref | write `--cow GUEST[=SOURCE],sync=discard`
-    bad value of an option: --cow /x,sync= | write `--cow GUEST[=SOURCE],sync=discard`
+    bad value of the option `sync`: --cow /x,sync=apply | write `--cow GUEST[=SOURCE],sync=discard`
+    bad value of the option `sync`: --cow /x,sync=ref | write `--cow GUEST[=SOURCE],sync=discard`
+    bad value of the option `sync`: --cow /x,sync= | write `--cow GUEST[=SOURCE],sync=discard`
     option is not for this flag: --ro /x,sync=discard | -
     option is not for this flag: --rw /x,sync=discard | -
     option is not for this flag: --tmp /x,sync=discard | -
-    bad value of an option: --git /g=main,cow,sync=discard | -
+    bad value of the option `sync`: --git /g=main,cow,sync=discard | -
     option is not for this flag: --cas /c,sync=discard | -
     option is not for this flag: --ro /x,create=file | -
     option is not for this flag: --tmp /x,create=directory | -
-    bad value of an option: --rw /x,create=link | -
+    bad value of the option `create`: --rw /x,create=link | -
     `create` and `sync=discard` can't stand together: --cow /x,create=file,sync=discard | -
     "#);
 }
@@ -202,17 +202,17 @@ fn mount_flags_refused() {
     the place in the sandbox stands first: --socket /x:/y | write `--socket /y=/x`
     takes no source: --tmp /t=/x | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
     no number: --tmp /t,size=big | -
-    bad value of an option: --tmp /t,mode=9 | -
-    bad value of an option: --tmp /t,inodes=x | -
+    bad value of the option `mode`: --tmp /t,mode=9 | write an octal number up to 1777, such as `mode=755`
+    bad value of the option `inodes`: --tmp /t,inodes=x | -
     zero is no bound of memory: --tmp /t,inodes=0 | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
     zero is no bound of memory: --tmp /t,size=0 | write `--tmp GUEST[,size=256M,inodes=N,mode=1777]`
     option is not for this flag: --tmp /t,optional | -
     no source: --git /g | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
-    empty value: --git /g=@main | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
+    no repository before the `@`: --git /g=@main | write the revision alone, or a repository before the `@`; `@~1` is `HEAD~1`, or `\@~1`
     empty value: --git /g=repo@ | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
     `sync` needs `cow`: --git /g=main,sync=ref | write `--git GUEST=[REPO@]TREEISH[,sparse=PATTERN...][,cow,sync=branch:NAME]`
     /g <- Git { repository: None, rev: "main", sparse: [], landing: Landing { to: Branch("next"), ignored: false, author: None } } Cow
-    bad value of an option: --git /g=main,cow,sync=main | -
+    bad value of the option `sync`: --git /g=main,cow,sync=main | -
     `sparse` and `cow` exclude each other: --git /g=main,cow,sparse=a | a working copy needs the whole tree: leave one of them out
     the pattern names nothing: --git /g=main,sparse= | `/*` selects everything, `!NAME` takes a name out
     no pattern selects a path: --git /g=main,sparse=!a | put `/*` first, or leave `sparse` out to show everything
