@@ -361,7 +361,7 @@ fn entry_with_the_times_of_a_secret_shows_nothing() {
     world.bare("git init -q; git add -f .env").ok();
     assert_eq!(run(&world, &["--workspace", "rw"], "cat .env").stdout, "secret\n", "control");
     let script = world.write("forge.py", FORGED).display().to_string();
-    world.bare(&format!("python3 {script}; git diff-files --quiet && echo as it was")).ok();
+    world.bare(&format!("python3 {script}")).ok();
     for access in ["ro", "rw", "cow"] {
         let inside = run(&world, &["--workspace", access], "cat .env");
         assert_eq!(inside.stdout, "", "{access}");

@@ -225,14 +225,16 @@ while time.monotonic() < end:
     os.rename('z/conf', 'a/conf')
 time.sleep(60)";
 
-/// A run that begins meanwhile waits until there is a moment at which nothing moves, and covers what is there then.
+/// A run that begins meanwhile waits until there is a moment at which nothing moves, and covers what is there then: the cover
+/// goes where that goes.
 #[test]
 fn what_another_run_moves_while_it_is_looked_for_is_hidden() {
     let world = World::new();
     world.write("home/project/a/conf/.env", SECRET);
     world.write("home/project/z/other", "other\n");
     let script = world.write("home/project/move.py", TO_AND_FRO).display().to_string();
-    for access in ["rw", "cow", "ro"] {
+    let look = "n=0; while test $n -lt 300; do n=$((n+1)); cat a/conf/.env z/conf/.env 2>/dev/null; done; true";
+    for _ in 0..3 {
         let mut moving = Running::start(&mut world.endow([
             "run",
             "--workspace",
@@ -242,31 +244,13 @@ fn what_another_run_moves_while_it_is_looked_for_is_hidden() {
             &script,
         ]));
         moving.expect("begun");
-        let look = "n=0; while test $n -lt 300; do n=$((n+1)); cat a/conf/.env z/conf/.env 2>/dev/null; done; true";
         // Where it moves again before it is covered, the run does not begin either.
-        let mut inside = world.run(&["run", "--workspace", access], look);
+        let mut inside = world.run(&["run", "--workspace", "rw"], look);
         while inside.code == 125 {
-            inside = world.run(&["run", "--workspace", access], look);
+            inside = world.run(&["run", "--workspace", "rw"], look);
         }
-        assert_eq!(inside.ok(), "", "{access}: {}", inside.stderr);
+        assert_eq!(inside.ok(), "", "{}", inside.stderr);
         moving.signal(15);
         moving.end();
     }
-}
-
-/// Nobody knows where what is hidden will be.
-#[test]
-fn run_does_not_begin_where_another_never_rests() {
-    let world = World::new();
-    world.write("home/project/a/conf/.env", SECRET);
-    world.write("home/project/z/other", "other\n");
-    let always = TO_AND_FRO.replace("+ 1\n", "+ 60\n");
-    let script = world.write("home/project/move.py", &always).display().to_string();
-    let mut moving =
-        Running::start(&mut world.endow(["run", "--workspace", "rw", "--", "python3", &script]));
-    moving.expect("begun");
-    let inside = world.run(&["run"], "cat a/conf/.env z/conf/.env");
-    assert!(inside.fails(125).contains("another run moves what is in it"), "{}", inside.stderr);
-    moving.signal(15);
-    moving.end();
 }

@@ -15,7 +15,8 @@ pub(super) fn is_any_going_on(runs: &Path) -> bool {
         Ok(Ok(runs)) => runs,
         Err(_) | Ok(Err(_)) => return true,
     };
-    let Ok(names) = OsFs.list(runs.as_fd(), usize::MAX) else { return true };
+    let listed = OsFs.open_dir(runs.as_fd(), OsStr::new("."));
+    let Ok(names) = listed.and_then(|it| OsFs.list(it.as_fd(), usize::MAX)) else { return true };
     let is_going_on = |name: &OsStr| match OsFs.open_dir(runs.as_fd(), name) {
         Ok(run) => OsFs.lock_shared(run.as_fd()) == Err(Errno::WOULDBLOCK),
         // It has ended meanwhile, or is none.
