@@ -76,6 +76,7 @@ mod run_link_traps;
 mod run_live_git;
 mod run_live_links;
 mod run_live_names;
+mod run_live_swaps;
 mod run_live_traps;
 mod run_many;
 mod run_merge;

@@ -218,11 +218,10 @@ impl Tree {
         match kind {
             Kind::Directory => Some(Verdict::Enter),
             Kind::File if self.is_of_own_repository(path, shown) => Some(Verdict::Spare),
-            // In the place of the directory it would lead elsewhere.
-            Kind::Symlink | Kind::File => {
+            // In the place of the directory it would lead elsewhere, or have git wait.
+            Kind::Symlink | Kind::File | Kind::Other => {
                 spare::leads_elsewhere(shown, kind).then_some(Verdict::Hold)
             }
-            Kind::Other => None,
         }
     }
 
