@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use endow_policy::{Origin, PatternRule, PatternSet, ProtectSet, builtin, is_name};
 use endow_vfs::fs::Kind;
 use endow_vfs::git_config::{self, Setting};
+use endow_vfs::git_dir;
 use endow_vfs::names::vendored_above;
 use endow_vfs::state::{MountRecord, ProgramsPath, Record};
 use endow_vfs::sync::Held;
@@ -15,7 +16,10 @@ use endow_vfs::traps::{GitTraps, LinkTraps};
 
 use super::links_out::WHY;
 use super::{Target, WriteBackError};
-use crate::supervise::{PART_OF_PATH, is_spared, shadowed, work_tree};
+use crate::supervise::{PART_OF_PATH, is_own_work_tree, is_spared, shadowed, work_tree};
+
+/// Why a link waits that was taken out of a live mount.
+const TAKEN: &str = "a link to what would count at its place";
 
 /// A name that patterns know only where they take any.
 const UNHEARD_OF: &str = "\u{1}";
@@ -116,6 +120,12 @@ impl<'a> MountRules<'a> {
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
             .or_else(|| self.shadows(path, kind).map(Held::Protected))
+            .or_else(|| self.taken(kind).map(Held::Protected))
+    }
+
+    /// A link that was taken out of a live mount was judged there, by more than what is known here.
+    fn taken(&self, kind: Kind) -> Option<String> {
+        (kind == Kind::Symlink && self.target.is_held).then(|| TAKEN.to_owned())
     }
 
     /// Returns why a path is held that no pattern names. A link on the way to such a one would lead elsewhere.
@@ -146,8 +156,14 @@ impl<'a> MountRules<'a> {
     /// What git makes by itself, where the same mount would be live were it there.
     fn is_spared(&self, path: &Path, kind: Kind) -> bool {
         let read = || self.target.text(path, git_config::MAX);
+        let led = |tree: &Path| {
+            let text = self.target.text(&tree.join(".git"), git_config::MAX)?;
+            git_dir::file_leads_to_kept(&text, tree, Some(self.target.path.as_path()))
+        };
+        let is_own = |tree: &Path| is_own_work_tree(path, tree, false, &|| led(tree));
         let is_known = |setting: &Setting| {
-            work_tree(path, setting).is_some_and(|tree| self.target.has_new_directory(&tree))
+            let tree = work_tree(path, setting);
+            tree.is_some_and(|tree| is_own(&tree) && self.target.has_new_directory(&tree))
         };
         self.target.is_guarded() && is_spared(&self.traps.shown(path), kind, read, &is_known)
     }

@@ -35,8 +35,8 @@ pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
 pub(crate) use event::{Counted, Notice};
 pub(crate) use guard::{
-    End, Guarding, Missed, News, PART_OF_PATH, Patterns, Watching, Why, is_spared, shadowed,
-    work_tree,
+    End, Guarding, Missed, News, PART_OF_PATH, Patterns, Watching, Why, is_own_work_tree,
+    is_spared, shadowed, work_tree,
 };
 pub(crate) use left::Left;
 pub(crate) use measured::Measured;

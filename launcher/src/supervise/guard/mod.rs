@@ -27,7 +27,7 @@ use crate::sys;
 use news::Told;
 pub(crate) use news::{HeldName, Missed, News, Why};
 pub(crate) use programs::{PART_OF_PATH, shadowed};
-pub(crate) use spare::{is_spared, work_tree};
+pub(crate) use spare::{is_own_work_tree, is_spared, work_tree};
 use tree::{Queue, Tree};
 
 /// A supervisor that dies takes the command along, a moment later.

@@ -78,6 +78,22 @@ pub(crate) fn work_tree(settings: &Path, setting: &Setting) -> Option<PathBuf> {
     git_dir::joined(settings.parent()?, setting.work_tree()?)
 }
 
+/// Whether a work tree is the one of its repository: the directory beside a `.git`, or one from which a file leads back
+/// (`led`), as git makes it for a submodule; that may come later (`is_open`). Git would write into any other, whatever
+/// runs from there, and so into a repository's own directory.
+pub(crate) fn is_own_work_tree(
+    settings: &Path,
+    tree: &Path,
+    is_open: bool,
+    led: &dyn Fn() -> Option<PathBuf>,
+) -> bool {
+    let Some(git_dir) = settings.parent() else { return false };
+    if git_dir.file_name() == Some(OsStr::new(".git")) {
+        return git_dir.parent() == Some(tree);
+    }
+    !tree.iter().any(|name| name == ".git") && (is_open || led().as_deref() == Some(git_dir))
+}
+
 fn of_kind(kind: Kind) -> Verdict {
     if kind == Kind::Directory { Verdict::Empty } else { Verdict::Hold }
 }
@@ -109,7 +125,8 @@ mod tests {
     fn verdict(path: &str, kind: Kind, text: &str) -> Verdict {
         let is_known = |setting: &Setting| {
             setting.local().is_some_and(|place| place.ends_with("here.git"))
-                || work_tree(Path::new(path), setting).is_some()
+                || work_tree(Path::new(path), setting)
+                    .is_some_and(|tree| is_own_work_tree(Path::new(path), &tree, true, &|| None))
         };
         judge(Path::new(path), kind, || Some(text.into()), &is_known)
     }
@@ -133,6 +150,10 @@ mod tests {
             (".git/modules/m/config", "/home/u", Verdict::Hold),
             (module, "../../../../../w/m", Verdict::Spare),
             ("n/.git/config", "../../..", Verdict::Hold),
+            ("n/.git/config", "..", Verdict::Spare),
+            ("n/.git/config", "../../.git", Verdict::Hold),
+            ("n/.git/config", "../../w", Verdict::Hold),
+            (".git/modules/m/config", "../../hooks", Verdict::Hold),
         ] {
             assert_eq!(verdict(path, Kind::File, &tree(place)), expected, "{path} {place}");
         }

@@ -4,6 +4,7 @@ mod closed;
 mod found;
 mod in_git;
 mod kept;
+mod led;
 mod links;
 mod missed;
 mod programs;
@@ -12,17 +13,14 @@ mod times;
 mod vendored;
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::git_config::Setting;
-use endow_vfs::git_dir;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
-use endow_vfs::names::is_looked_into;
 use endow_vfs::traps::IndexWork;
 use rustix::io::Errno;
 
@@ -225,45 +223,6 @@ impl Tree {
         }
     }
 
-    /// Whether a file leads git to a linked work tree or a submodule of a repository in this mount.
-    fn is_of_own_repository(&self, path: &Path, shown: &Path) -> bool {
-        let (Some(above), true) = (path.parent(), git_dir::is_file(shown)) else { return false };
-        let text = self.text(path).unwrap_or_default();
-        let root = Some(self.source.as_path());
-        let place = match &self.found {
-            None => git_dir::file_leads_to(&text, above, root),
-            Some(found) => git_dir::file_leads_to_kept(&text, above, root)
-                .filter(|place| found.contains(place)),
-        };
-        place.is_some_and(|place| self.directory(&place).is_ok())
-    }
-
-    /// Whether what a setting names is this mount's. A work tree may come after the settings, but not after the run.
-    fn is_known(&self, settings: &Path, setting: &Setting) -> bool {
-        let tree = spare::work_tree(settings, setting);
-        setting.local().is_some_and(|named| self.is_seen(settings, named))
-            || tree.is_some_and(|tree| !self.is_over || self.directory(&tree).is_ok())
-    }
-
-    /// Whether a repository that settings name is a directory of this mount where hooks are seen.
-    fn is_seen(&self, settings: &Path, named: &Path) -> bool {
-        let Some(place) = self.place_of(settings, named) else { return false };
-        is_looked_into(&place) && self.directory(&place).is_ok()
-    }
-
-    /// Returns the path in the mount that settings name, which git takes from the top of a work tree.
-    fn place_of(&self, settings: &Path, named: &Path) -> Option<PathBuf> {
-        let git_dir = settings.parent()?;
-        let is_named = git_dir.file_name() == Some(OsStr::new(".git"));
-        let above = if is_named { git_dir.parent()? } else { git_dir };
-        let below = self.roots.iter().find_map(|root| named.strip_prefix(root).ok());
-        let is_inner =
-            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let words = below.unwrap_or(named);
-        let place = if below.is_some() { words.to_owned() } else { above.join(words) };
-        place.components().all(is_inner).then_some(place)
-    }
-
     /// Whether it was there before the run, where nothing else tells.
     fn is_old(&self, path: &Path, protect: &ProtectSet) -> bool {
         if is_vendored(path) {
@@ -383,7 +342,8 @@ impl Tree {
             self.enter((&repository, usize::MAX), protect, queue, held);
         }
         self.check_kept(&directories, protect, queue, held);
-        self.check_links(noted, protect, held);
+        let work_trees = self.work_trees(&directories);
+        self.check_links((noted, &work_trees), protect, held);
         for path in std::mem::take(&mut self.later) {
             let shown = self.shown(&path);
             let matching = protect.matching(&shown);

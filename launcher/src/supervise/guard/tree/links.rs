@@ -14,6 +14,9 @@ use endow_vfs::traps::{GitTraps, LinkTraps, Sides};
 use super::{HeldName, Tree};
 use crate::plan::host::Noted;
 
+/// Why a link is taken away that leads git's work tree elsewhere.
+const WORK_TREE: &str = "a link in the place of a work tree";
+
 /// Times of files come from a clock that may be so far behind (4 to 10 ms, by the kernel's build).
 const GRAIN: Duration = Duration::from_millis(10);
 
@@ -66,11 +69,15 @@ impl Tree {
     /// Looks at the links that a walk noted, and at all in directories of git's: no walk enters those.
     pub(super) fn check_links(
         &mut self,
-        noted: &Noted,
+        (noted, work_trees): (&Noted, &BTreeSet<PathBuf>),
         protect: &ProtectSet,
         held: &mut dyn FnMut(&HeldName),
     ) {
         for link in &noted.links {
+            if self.replaces_work_tree(link, work_trees) && !self.left.has(self.held.root(), link) {
+                self.take_whole(link.clone(), WORK_TREE.to_owned(), held);
+                continue;
+            }
             self.check_link(link, protect, held);
         }
         for directory in self.git_directories(noted) {
