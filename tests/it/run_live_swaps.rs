@@ -124,3 +124,19 @@ fn what_is_no_file_is_held_in_the_place_of_a_repository() {
     );
     assert!(told.contains("m/.git") && told.contains("n/.git"), "{told}");
 }
+
+/// git takes a relative path from the top of the work tree.
+#[test]
+fn a_remote_of_the_mount_stays_by_its_relative_path() {
+    let world = workspace(
+        "git init -q --bare here.git; mkdir -p node_modules; git init -q --bare node_modules/r.git",
+    );
+    let told = live(&world, &[], "git init -q r; git -C r remote add o ../here.git");
+    assert!(world.read("r/.git/config").contains("../here.git"), "{told}");
+    for (number, out) in
+        ["../../here.git", "../node_modules/r.git", "../none.git"].iter().enumerate()
+    {
+        live(&world, &[], &format!("git init -q q{number}; git -C q{number} remote add o {out}"));
+        assert!(!world.read(&format!("q{number}/.git/config")).contains(out), "{out}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::Kind;
 use endow_vfs::git_config::{self, Setting};
@@ -58,12 +58,10 @@ impl Tree {
         let git_dir = settings.parent()?;
         let is_named = git_dir.file_name() == Some(OsStr::new(".git"));
         let above = if is_named { git_dir.parent()? } else { git_dir };
-        let below = self.roots.iter().find_map(|root| named.strip_prefix(root).ok());
-        let is_inner =
-            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        let words = below.unwrap_or(named);
-        let place = if below.is_some() { words.to_owned() } else { above.join(words) };
-        place.components().all(is_inner).then_some(place)
+        match self.roots.iter().find_map(|root| named.strip_prefix(root).ok()) {
+            Some(below) => git_dir::joined(Path::new(""), below),
+            None => git_dir::joined(above, named),
+        }
     }
 
     /// Returns the work trees that settings of repositories name, whoever wrote these.
