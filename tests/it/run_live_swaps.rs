@@ -111,6 +111,120 @@ fn links_in_the_place_of_a_work_tree_are_held() {
     assert!(is_there(&world, "up/w"), "a link of the user's");
 }
 
+const PACKAGE: &str = "mkdir -p pkg/.vscode; echo ok >pkg/.vscode/tasks.json; echo ok >pkg/.envrc";
+/// Makes such a package in a directory, and puts it in the place of the user's.
+const SWAP: &str =
+    "mkdir -p $D/p/.vscode; echo evil >$D/p/.vscode/tasks.json; echo evil >$D/p/.envrc
+    mv pkg p0; ln -s $D/p pkg";
+
+#[test]
+fn links_to_protected_names_in_other_peoples_code_are_held() {
+    for directory in
+        ["node_modules", "vendor", "lib/site-packages", "dist-packages", ".cargo/registry"]
+    {
+        let script = format!("D={directory}; {SWAP}");
+        let control = workspace(PACKAGE);
+        control.bare(&script).ok();
+        assert_eq!(control.read("pkg/.vscode/tasks.json"), "evil\n", "the control");
+        let world = workspace(PACKAGE);
+        let told = live(&world, &[], &script);
+        assert!(!is_there(&world, "pkg") && told.contains("pkg"), "{directory}: {told}");
+        assert!(is_there(&world, &format!("{directory}/p/.envrc")), "{directory}: {told}");
+    }
+}
+
+/// Over further links in there, in a directory of it, and by a pattern of the user's own.
+#[test]
+fn links_to_protected_names_further_below_are_held() {
+    for (options, script) in [
+        (&[][..], "mkdir -p node_modules/p node_modules/q; touch node_modules/q/.envrc; ln -s ../q node_modules/p/sub"),
+        (&[], "mkdir -p node_modules/p; ln -s ../../.git/hooks node_modules/p/out"),
+        (&[], "mkdir -p node_modules/p/a/b/.vscode; touch node_modules/p/a/b/.vscode/tasks.json"),
+        (&[], "mkdir -p node_modules/p/.vscode node_modules/p/x; touch node_modules/p/x/y node_modules/p/.vscode/tasks.json
+            chmod 000 node_modules/p/x"),
+        (&["--protect", "**/build/run.sh"], "mkdir -p node_modules/p/build; touch node_modules/p/build/run.sh"),
+    ] {
+        let world = workspace("mkdir src");
+        let told = live(&world, options, &format!("{script}; ln -s node_modules/p new; ln -s ../node_modules src/all"));
+        assert!(!is_there(&world, "new") && !is_there(&world, "src/all"), "{script}: {told}");
+    }
+}
+
+#[test]
+fn links_of_package_managers_stay() {
+    let script = "mkdir -p node_modules/.bin node_modules/t/lib node_modules/.pnpm/t packages/a/src bin
+        echo x >node_modules/t/lib/cli.js; echo x >node_modules/t/.envrc; ln -s ../t/lib/cli.js node_modules/.bin/t
+        ln -s ../packages/a node_modules/a; ln -s ../../node_modules packages/a/node_modules
+        ln -s t/lib node_modules/u; ln -s ../node_modules/.bin/t bin/t; ln -s ../node_modules/t/lib bin/lib
+        mkdir -p .venv/lib/python3/site-packages/m .venv/bin; ln -s lib .venv/lib64; ln -s /usr/bin/python3 .venv/bin/python
+        ln -s .venv/lib/python3/site-packages/m m; ln -s vendor/none none; ln -s /etc/hostname bin/host";
+    let world = workspace("mkdir src");
+    let told = live(&world, &[], script);
+    for name in [
+        "node_modules/.bin/t",
+        "node_modules/a",
+        "packages/a/node_modules",
+        "node_modules/u",
+        "bin/t",
+        "bin/lib",
+        ".venv/lib64",
+        ".venv/bin/python",
+        "m",
+        "none",
+        "bin/host",
+    ] {
+        assert!(is_there(&world, name), "{name}: {told}");
+    }
+}
+
+/// What comes later below a link that was harmless counts as what comes to the link's place.
+#[test]
+fn new_names_below_an_older_link_are_held() {
+    let world = workspace(PACKAGE);
+    live(&world, &[], "mkdir -p node_modules/p/x; mv pkg p0; ln -s node_modules/p pkg");
+    assert!(is_there(&world, "pkg"), "nothing is there yet");
+    let told = live(
+        &world,
+        &[],
+        "cd node_modules/p; echo evil >.envrc; echo x >x/y; mkdir .github; echo x >.github/x",
+    );
+    assert_eq!(
+        (world.read("pkg/.envrc"), world.read("pkg/x/y")),
+        ("absent".into(), "x\n".into()),
+        "{told}"
+    );
+    assert!(is_there(&world, "pkg/.github/x"), "{told}");
+    let mine = workspace(
+        "mkdir -p node_modules/p; echo mine >node_modules/p/.envrc; ln -s node_modules/p pkg",
+    );
+    live(&mine, &[], "echo x >node_modules/p/x");
+    assert_eq!(mine.read("pkg/.envrc"), "mine\n");
+}
+
+/// A repository with a work tree elsewhere, and one to which another one pushes.
+const BARE: &str =
+    "git commit -q --allow-empty -m 1; mkdir -p x/y; git clone -q --bare . x/y/here.git
+    git -C x/y/here.git remote remove origin; git -C x/y/here.git worktree add -q $PWD/w main
+    git clone -q $PWD/x/y/here.git r; git -C r commit -q --allow-empty -m 2";
+
+#[test]
+fn links_to_repositories_in_other_peoples_code_are_held() {
+    let evil = "mkdir node_modules; cp -r x/y/here.git node_modules/here.git; cd node_modules/here.git
+        git config core.fsmonitor 'touch ~/ran; false'; printf '#!/bin/sh\ntouch ~/ran\n' >hooks/pre-receive
+        chmod +x hooks/pre-receive; cd ../..; mv x x0; mkdir x; ln -s ../node_modules x/y";
+    for springs in ["git -C w status", "git -C r push -q origin HEAD:refs/heads/new"] {
+        let control = workspace(BARE);
+        control.bare(evil).ok();
+        control.bare(springs);
+        assert!(control.home().join("ran").exists(), "the control: {springs}");
+        let world = workspace(BARE);
+        let told = live(&world, &[], evil);
+        world.bare(springs);
+        assert!(!world.home().join("ran").exists(), "{springs}: {told}");
+        assert!(!is_there(&world, "x/y") && told.contains("x/y"), "{told}");
+    }
+}
+
 #[test]
 fn what_is_no_file_is_held_in_the_place_of_a_repository() {
     let world = workspace("true");

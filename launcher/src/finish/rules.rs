@@ -188,7 +188,9 @@ impl<'a> MountRules<'a> {
         let leading = || self.protect.leading(path).filter(|_| kind == Kind::Symlink);
         let rule = self.protect.matching(path).or_else(leading);
         let is_spared = || {
-            vendored_above(path).is_some()
+            // What was taken out of a live mount there stands elsewhere by a link.
+            !self.target.is_held
+                && vendored_above(path).is_some()
                 && !path.iter().any(|name| is_name(name.as_bytes(), ".git"))
         };
         let rule = rule.filter(|rule| !(BUILTIN.contains(&rule.pattern) && is_spared()));

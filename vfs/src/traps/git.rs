@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::is_name;
 
-use super::Sides;
 use super::indexes::Indexes;
 use super::objects::ObjectTraps;
+use super::{NamesLeft, Sides};
 use crate::fs::Kind;
 use crate::git_dir::KEPT;
 
@@ -27,6 +27,7 @@ pub struct GitTraps<'a> {
     sides: Sides<'a>,
     objects: ObjectTraps<'a>,
     indexes: Indexes,
+    names: NamesLeft,
     /// Directories that were asked for: whether they are git's.
     known: RefCell<HashMap<PathBuf, Found>>,
 }
@@ -49,7 +50,11 @@ impl<'a> GitTraps<'a> {
     /// Takes both sides.
     pub fn new(sides: Sides<'a>) -> Self {
         let (objects, indexes) = (ObjectTraps::new(sides.clone()), Indexes::default());
-        Self { sides, objects, indexes, known: RefCell::default() }
+        Self { sides, objects, indexes, names: NamesLeft::default(), known: RefCell::default() }
+    }
+
+    pub(super) fn names_left(&self) -> &NamesLeft {
+        &self.names
     }
 
     pub(super) fn indexes(&self) -> &Indexes {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use super::{GitTraps, Sides};
+use super::{GitTraps, NamesLeft, Sides};
 use crate::git_dir;
 
 /// Links in a row that are followed; the kernel follows as many (path_resolution(7)).
@@ -21,6 +21,7 @@ pub struct LinkTraps<'a> {
     roots: Vec<PathBuf>,
     /// Returns the pattern that protects a path, or what it leads to.
     protected: &'a dyn Fn(&Path) -> Option<String>,
+    names: &'a NamesLeft,
 }
 
 impl<'a> LinkTraps<'a> {
@@ -30,7 +31,14 @@ impl<'a> LinkTraps<'a> {
         git: &'a GitTraps<'a>,
         protected: &'a dyn Fn(&Path) -> Option<String>,
     ) -> Self {
-        Self { sides: sides.along(git.sides()), git, roots, protected }
+        let names = git.names_left();
+        Self { sides: sides.along(git.sides()), git, roots, protected, names }
+    }
+
+    /// Counts names that are looked at below links with those of others.
+    #[must_use]
+    pub fn counting(self, names: &'a NamesLeft) -> Self {
+        Self { names, ..self }
     }
 
     /// Returns why the link at a path is held; `None` for what is none, leads elsewhere, or is what
@@ -38,7 +46,7 @@ impl<'a> LinkTraps<'a> {
     pub fn held(&self, link: &Path) -> Option<String> {
         let Ok(target) = self.sides.link(link) else { return Some(INTO.to_owned()) };
         let target = target.filter(|target| !self.sides.tree_has_link(link, target))?;
-        self.reason(link, &target)
+        self.reason(link, &target).or_else(|| self.below(link, &target))
     }
 
     /// Returns why a link would be held, whatever stands in its place now.
@@ -53,7 +61,29 @@ impl<'a> LinkTraps<'a> {
         })
     }
 
-    fn leads(&self, place: &Path) -> Option<String> {
+    /// Returns where a link leads when others on its way are followed; `None` where that can't be told.
+    pub(super) fn end(&self, link: &Path, target: &OsStr) -> Option<PathBuf> {
+        let place = self.place(link, target);
+        if self.sides.is_behind_link(&place) { self.real(&place) } else { Some(place) }
+    }
+
+    pub(super) fn sides(&self) -> &Sides<'a> {
+        &self.sides
+    }
+
+    pub(super) fn names_left(&self) -> &NamesLeft {
+        self.names
+    }
+
+    pub(super) fn protected(&self, path: &Path) -> Option<String> {
+        (self.protected)(path)
+    }
+
+    pub(super) fn is_of_git(&self, path: &Path) -> bool {
+        self.git.is_in(path)
+    }
+
+    pub(super) fn leads(&self, place: &Path) -> Option<String> {
         let into = || (self.git.is_in(place)).then(|| INTO.to_owned());
         (self.protected)(place).or_else(into)
     }

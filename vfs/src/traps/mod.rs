@@ -1,5 +1,6 @@
 //! What a command may leave that a program outside would follow or run, where no pattern names it.
 
+mod below;
 mod git;
 mod indexes;
 mod link;
@@ -14,6 +15,7 @@ mod state;
 mod trees;
 mod way;
 
+pub use below::NamesLeft;
 pub use git::GitTraps;
 pub use indexes::IndexWork;
 pub use link::LinkTraps;

@@ -41,6 +41,19 @@ impl NewNames {
     fn link(&self, path: &Path) -> Option<&OsString> {
         self.0.get(path)?.as_ref()
     }
+
+    /// Returns what is to be in a directory.
+    fn kinds(&self, directory: &Path) -> BTreeMap<OsString, Option<Kind>> {
+        let below = self.0.range(directory.to_owned()..);
+        let below = below.take_while(|(path, _)| path.starts_with(directory));
+        let kind = |(path, link): (&PathBuf, &Option<OsString>)| {
+            let mut rest = path.strip_prefix(directory).ok()?.iter();
+            let name = rest.next()?.to_owned();
+            let file = if link.is_some() { Kind::Symlink } else { Kind::File };
+            Some((name, Some(if rest.next().is_some() { Kind::Directory } else { file })))
+        };
+        below.filter_map(kind).collect()
+    }
 }
 
 impl<'a> Sides<'a> {
@@ -134,6 +147,30 @@ impl<'a> Sides<'a> {
             }
         }
         Ok(names.into_iter().collect())
+    }
+
+    /// Returns the names in a directory, some of which may be of what was taken away, and what each is where that is known;
+    /// no more than so many of a side.
+    pub(super) fn kinds(
+        &self,
+        path: &Path,
+        most: usize,
+    ) -> Result<BTreeMap<OsString, Option<Kind>>> {
+        let mut names = self.new.map(|new| new.kinds(path)).unwrap_or_default();
+        for side in self.each() {
+            let listed = self.look_in(side, path, &|dir| {
+                let dir = self.fs.open_below(dir, Path::new("."), Open::List)?;
+                self.fs.list(dir.as_fd(), most)
+            });
+            let entries = match listed {
+                Err(errno) if errno == Errno::LOOP || is_gone(errno) => Vec::new(),
+                listed => listed?,
+            };
+            for entry in entries {
+                names.entry(entry.name).or_insert(entry.kind);
+            }
+        }
+        Ok(names)
     }
 
     /// Whether something new is where the tree has a file or a link.
@@ -272,6 +309,11 @@ impl<'a> Sides<'a> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.fs.open_below(side, path, Open::Handle)
     }
+}
+
+/// The same of a directory: one with a path that is too long may be there, and one beyond a mount.
+fn is_gone(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }
 
 /// Whether a call failed since nothing of a side is there.

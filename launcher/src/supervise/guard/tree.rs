@@ -21,7 +21,7 @@ use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::git_config::Setting;
 use endow_vfs::held::{HeldLayer, Pace, Taken};
-use endow_vfs::traps::IndexWork;
+use endow_vfs::traps::{IndexWork, NamesLeft};
 use rustix::io::Errno;
 
 use super::left::Left;
@@ -57,6 +57,8 @@ pub(super) struct Tree {
     left: Left,
     /// How much of indexes may still be looked at.
     indexes: IndexWork,
+    /// How many names may still be looked at below links.
+    names_left: NamesLeft,
     /// Where the mount stands, as links name it: in the view and on the host.
     roots: Vec<PathBuf>,
     /// When the run began.
@@ -102,6 +104,7 @@ impl Tree {
             source: guard.source.as_path().to_owned(),
             left,
             indexes: IndexWork::default(),
+            names_left: NamesLeft::default(),
             roots: roots.into(),
             started,
             begun: (!names.whole).then_some(started),

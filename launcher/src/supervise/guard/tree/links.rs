@@ -1,8 +1,9 @@
 //! Links through which a program outside would write what another one follows or runs: those that the
 //! command made. A cover keeps the command from a name, not the user's programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -40,17 +41,64 @@ impl Tree {
     fn link_trap(&self, path: &Path, protect: &ProtectSet) -> Option<String> {
         let (above, name) = path.parent().zip(path.file_name())?;
         let directory = self.directory(above).ok()?;
-        if !self.is_news(&directory, name) || self.left.has(self.held.root(), path) {
+        let is_news = self.is_news(&directory, name);
+        if !is_news || self.left.has(self.held.root(), path) {
             return None;
         }
         let target = OsFs.read_link(directory.as_fd(), name).ok()?;
+        self.judging(protect, &|links| {
+            let below = || self.is_over.then(|| links.below(path, &target)).flatten();
+            links.reason(path, &target).or_else(below)
+        })
+    }
+
+    /// Takes away what is new below the end of a link that was there, and would not stay at the link's own place.
+    fn check_below(&mut self, path: &Path, protect: &ProtectSet, held: &mut dyn FnMut(&HeldName)) {
+        let Some((above, name)) = path.parent().zip(path.file_name()) else { return };
+        let Ok(directory) = self.directory(above) else { return };
+        if self.is_news(&directory, name) {
+            return;
+        }
+        let Ok(target) = OsFs.read_link(directory.as_fd(), name) else { return };
+        let mut found = BTreeMap::new();
+        self.judging(protect, &|links| {
+            let mut all = Vec::new();
+            links.each_below(path, &target, &mut |lying| {
+                all.push(lying);
+                ControlFlow::Continue(())
+            });
+            Some(all)
+        })
+        .into_iter()
+        .flatten()
+        .filter(|(lying, _)| self.is_new_below(lying))
+        .for_each(|(lying, why)| drop(found.insert(lying, why)));
+        for (lying, why) in found {
+            self.take_whole(lying, why, held);
+        }
+    }
+
+    /// Whether a name is new, or what git takes from it is.
+    fn is_new_below(&self, path: &Path) -> bool {
+        let parts = ["config", "hooks"].map(|part| path.join(part));
+        let is_new = |path: &Path| self.kind(path).is_some() && !self.is_as_old(path);
+        is_new(path) || parts.iter().any(|part| is_new(part))
+    }
+
+    /// Asks of links as they are now.
+    fn judging<T>(
+        &self,
+        protect: &ProtectSet,
+        ask: &dyn Fn(&LinkTraps<'_>) -> Option<T>,
+    ) -> Option<T> {
         let sides = Sides::new(&OsFs, None, self.held.root());
         let protected = |path: &Path| {
             let shown = self.shown(path);
             protect.guarding(&shown).map(|rule| rule.pattern.clone())
         };
         let git = GitTraps::new(sides.clone());
-        LinkTraps::new((sides, self.roots.clone()), &git, &protected).reason(path, &target)
+        let links = LinkTraps::new((sides, self.roots.clone()), &git, &protected);
+        ask(&links.counting(&self.names_left))
     }
 
     /// Whether a name was made or moved since the run began. No call can set that time back.
@@ -79,6 +127,7 @@ impl Tree {
                 continue;
             }
             self.check_link(link, protect, held);
+            self.check_below(link, protect, held);
         }
         for directory in self.git_directories(noted) {
             self.check_in_git(&directory, protect, held);
