@@ -226,6 +226,27 @@ fn links_to_repositories_in_other_peoples_code_are_held() {
 }
 
 #[test]
+fn links_to_what_could_not_be_searched_are_held() {
+    let deep = "D=$(printf 'd/%.0s' $(seq 1 130)); mkdir -p $D/p/.vscode; echo evil >$D/p/.vscode/tasks.json";
+    let world = workspace("mkdir -p sub/p/.vscode; echo ok >sub/p/.vscode/tasks.json");
+    let script = format!(
+        "{deep}; mv sub/p p0; ln -s ../${{D}}p sub/p; ln -s ${{D}} near; ln -s d up; ln -s p0 fine"
+    );
+    let told = world.run(&["run", "--workspace", "rw"], &script);
+    for name in ["sub/p", "near", "up"] {
+        assert!(!is_there(&world, name), "{name}: {told:?}");
+    }
+    assert!(is_there(&world, "fine"), "{told:?}");
+    // A link that was there is the user's, but to what a run made it may be an earlier one's.
+    let world = workspace("mkdir -p sub; ln -s ../d sub/p");
+    world.run(&["run", "--workspace", "rw"], deep);
+    assert!(!is_there(&world, "sub/p"));
+    let mine = workspace(&format!("{deep}; ln -s ${{D}}p mine"));
+    mine.run(&["run", "--workspace", "rw"], "echo x >x");
+    assert!(is_there(&mine, "mine"));
+}
+
+#[test]
 fn what_is_no_file_is_held_in_the_place_of_a_repository() {
     let world = workspace("true");
     let socket = "import socket; socket.socket(socket.AF_UNIX).bind('n/.git')";

@@ -53,6 +53,13 @@ struct Search {
 }
 
 impl LinkTraps<'_> {
+    /// Returns why a link is held whose end is, or has, what could not be searched for protected names.
+    pub fn unsearched(&self, link: &Path, target: &OsStr, missed: &[PathBuf]) -> Option<PathBuf> {
+        let Some(end) = self.end(link, target) else { return missed.first().cloned() };
+        let found = missed.iter().find(|it| end.starts_with(it) || it.starts_with(&end));
+        found.cloned()
+    }
+
     /// Returns why a link is held by what lies below its end in other people's code.
     pub fn below(&self, link: &Path, target: &OsStr) -> Option<String> {
         let mut found = None;

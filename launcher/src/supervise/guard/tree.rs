@@ -59,6 +59,8 @@ pub(super) struct Tree {
     indexes: IndexWork,
     /// How many names may still be looked at below links.
     names_left: NamesLeft,
+    /// What the walk at the end could not look through.
+    unsearched: Vec<PathBuf>,
     /// Where the mount stands, as links name it: in the view and on the host.
     roots: Vec<PathBuf>,
     /// When the run began.
@@ -105,6 +107,7 @@ impl Tree {
             left,
             indexes: IndexWork::default(),
             names_left: NamesLeft::default(),
+            unsearched: Vec::new(),
             roots: roots.into(),
             started,
             begun: (!names.whole).then_some(started),

@@ -39,13 +39,17 @@ impl Tree {
     }
 
     /// Notes what a walk could not look into, of what the command may have named things in.
-    pub(in crate::supervise::guard) fn note_missed(&self, noted: Option<&Noted>) {
+    pub(in crate::supervise::guard) fn note_missed(&mut self, noted: Option<&Noted>) {
         let Some(noted) = noted else { return self.missed.unsearched(Path::new("")) };
         let is_of_command = |path: &&PathBuf| {
             self.closed_at(path).is_some_and(|(_, found)| self.is_closed_by_command(&found))
         };
         let closed = noted.closed.iter().filter(is_of_command);
-        closed.chain(&noted.missed).for_each(|path| self.missed.unsearched(path));
+        let unsearched: Vec<PathBuf> = closed.chain(&noted.missed).cloned().collect();
+        for path in &unsearched {
+            self.missed.unsearched(path);
+        }
+        self.unsearched = unsearched;
     }
 
     /// Opens a directory and all in it that a walk looks into; returns whether there was something to do.

@@ -18,6 +18,9 @@ use crate::plan::host::Noted;
 /// Why a link is taken away that leads git's work tree elsewhere.
 const WORK_TREE: &str = "a link in the place of a work tree";
 
+/// Why one is that leads to what nobody has looked at.
+const UNSEARCHED: &str = "a link to what could not be searched for protected names";
+
 /// Times of files come from a clock that may be so far behind (4 to 10 ms, by the kernel's build).
 const GRAIN: Duration = Duration::from_millis(10);
 
@@ -42,14 +45,28 @@ impl Tree {
         let (above, name) = path.parent().zip(path.file_name())?;
         let directory = self.directory(above).ok()?;
         let is_news = self.is_news(&directory, name);
-        if !is_news || self.left.has(self.held.root(), path) {
+        if !is_news && !self.is_over || self.left.has(self.held.root(), path) {
             return None;
         }
         let target = OsFs.read_link(directory.as_fd(), name).ok()?;
         self.judging(protect, &|links| {
-            let below = || self.is_over.then(|| links.below(path, &target)).flatten();
-            links.reason(path, &target).or_else(below)
+            let why = is_news.then(|| links.reason(path, &target)).flatten();
+            why.or_else(|| self.leads_unseen((path, is_news), &target, links))
+                .or_else(|| (is_news && self.is_over).then(|| links.below(path, &target)).flatten())
         })
+    }
+
+    /// Returns why a link is held that leads to what the walk at the end could not look through; one that was there, where
+    /// the command made that.
+    fn leads_unseen(
+        &self,
+        (path, is_news): (&Path, bool),
+        target: &OsStr,
+        links: &LinkTraps<'_>,
+    ) -> Option<String> {
+        let is_any = !self.unsearched.is_empty();
+        let missed = is_any.then(|| links.unsearched(path, target, &self.unsearched)).flatten()?;
+        (is_news || !self.is_as_old(&missed)).then(|| UNSEARCHED.to_owned())
     }
 
     /// Takes away what is new below the end of a link that was there, and would not stay at the link's own place.
