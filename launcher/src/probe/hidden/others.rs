@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use endow_vfs::fs::{Errno, Fs, OsFs};
@@ -22,5 +23,7 @@ pub(super) fn is_any_going_on(runs: &Path) -> bool {
         // It has ended meanwhile, or is none.
         Err(errno) => !matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
     };
-    names.iter().any(|entry| is_going_on(&entry.name))
+    // One that is being made has no command yet, and nobody may be in the way of its lock.
+    let mut made = names.iter().filter(|entry| !entry.name.as_bytes().starts_with(b"."));
+    made.any(|entry| is_going_on(&entry.name))
 }
