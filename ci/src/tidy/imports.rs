@@ -128,15 +128,7 @@ const FOLDERS: &[Folder] = &[
     Folder {
         path: "launcher/src/sys/",
         modules: Some(&["sys"]),
-        no_names: &[
-            "caps",
-            "clap",
-            "landlock",
-            "seccompiler",
-            "serde",
-            "endow_policy",
-            "endow_vfs",
-        ],
+        no_names: &["caps", "clap", "landlock", "seccompiler", "serde", "endow_policy"],
         no_std: &[],
     },
 ];

@@ -11,6 +11,15 @@ use crate::plan::{Beyond, PlanError};
 const CHANGING: i32 = rustix::io::Errno::AGAIN.raw_os_error();
 
 impl CommandError {
+    fn unreadable(self, errno: i32, origin: &Origin) -> Self {
+        if errno != CHANGING {
+            return self.errno(errno).asked_by(origin);
+        }
+        self.cause("another run moves what is in it: what is to be hidden may be anywhere")
+            .asked_by(origin)
+            .hint("try again once that run is at rest: `endow runs` lists them")
+    }
+
     fn no_tree(self, origin: &Origin) -> Self {
         self.asked_by(origin).hint(
             "grant the directories below it, or a tree with its own programs: `--cas /=DIGEST`",
@@ -127,11 +136,7 @@ impl From<PlanError> for CommandError {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
             PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
-            PlanError::UnreadableSource { errno, origin, .. } if errno == CHANGING => this
-                .cause("another run moves what is in it: what is to be hidden may be anywhere")
-                .asked_by(&origin)
-                .hint("try again once that run is at rest: `endow runs` lists them"),
-            PlanError::UnreadableSource { errno, origin, .. } => this.errno(errno).asked_by(&origin),
+            PlanError::UnreadableSource { errno, origin, .. } => this.unreadable(errno, &origin),
             PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),
             PlanError::Unbuffered { path, origin } => this.unbuffered(&path, &origin),
             PlanError::PlantedLink { to, within, origin, .. } => this
