@@ -1,7 +1,7 @@
 //! The server for which a secret is.
 
+use core::net::IpAddr;
 use std::fmt;
-use std::net::IpAddr;
 
 use serde::{Serialize, Serializer};
 

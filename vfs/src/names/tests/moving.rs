@@ -1,3 +1,5 @@
+//! Trees that change while they are walked.
+
 use std::cell::Cell;
 use std::sync::Mutex;
 
