@@ -11,7 +11,7 @@ use crate::plan::{Beyond, PlanError};
 const CHANGING: i32 = rustix::io::Errno::AGAIN.raw_os_error();
 
 impl CommandError {
-    fn unreadable(self, errno: i32, origin: &Origin) -> Self {
+    fn no_source(self, errno: i32, origin: &Origin) -> Self {
         if errno != CHANGING {
             return self.errno(errno).asked_by(origin);
         }
@@ -136,7 +136,7 @@ impl From<PlanError> for CommandError {
                 this.asked_by(&origin).hint("create it first, or add the option `optional`")
             }
             PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
-            PlanError::UnreadableSource { errno, origin, .. } => this.unreadable(errno, &origin),
+            PlanError::UnreadableSource { errno, origin, .. } => this.no_source(errno, &origin),
             PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),
             PlanError::Unbuffered { path, origin } => this.unbuffered(&path, &origin),
             PlanError::PlantedLink { to, within, origin, .. } => this
