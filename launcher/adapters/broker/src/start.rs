@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use endow_adapter::{Control, ControlError, causes, say, tell_only_where_it_panicked};
+use endow_adapter::{Control, ControlError, HardenError, causes, say, tell_only_where_it_panicked};
 use endow_policy::AdapterAnswer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -18,6 +18,8 @@ use crate::tls::{Tls, TlsError};
 enum StartError {
     #[error("the broker can't be confined")]
     Confine(#[from] ConfineError),
+    #[error("the broker can't be hardened")]
+    Harden(#[from] HardenError),
     #[error("no TLS")]
     Tls(#[from] TlsError),
     #[error("no order")]

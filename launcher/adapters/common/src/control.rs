@@ -2,14 +2,15 @@
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixListener;
 
 use endow_policy::AdapterAnswer;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketType,
-    recv, recvmsg, send,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
+    SocketType, recvmsg, send,
 };
 use zeroize::Zeroizing;
 
@@ -29,20 +30,24 @@ pub enum ControlError {
     #[error("the socket was closed")]
     Closed,
     /// It is longer than [`ORDER_MAX`].
-    #[error("it is too long")]
+    #[error("the order is longer than {ORDER_MAX} bytes")]
     TooLong,
     /// The kernel said so.
     #[error("it can't be received")]
     Receive(#[from] Errno),
+    /// Not as many sockets came with it as do with such an order.
+    #[error("the order comes with {0} descriptors instead of one")]
+    Descriptors(usize),
+    /// What came with it is no socket at which clients arrive.
+    #[error("the descriptor of the order is no listening Unix socket")]
+    NotListening,
 }
 
 impl Control {
     /// Returns the socket, if that is what descriptor 0 is.
     pub fn inherited() -> Option<Self> {
         let socket = rustix::stdio::stdin();
-        let is_ours = socket_domain(socket) == Ok(AddressFamily::UNIX)
-            && socket_type(socket) == Ok(SocketType::SEQPACKET);
-        is_ours.then_some(Self(socket))
+        is_unix(socket, SocketType::SEQPACKET).then_some(Self(socket))
     }
 
     /// Waits for the order. What it is in is wiped when it is dropped.
@@ -50,16 +55,32 @@ impl Control {
     /// # Errors
     /// There is none, or it is too long.
     pub fn order(self) -> Result<Zeroizing<Vec<u8>>, ControlError> {
+        self.order_with().map(|(text, _)| text)
+    }
+
+    /// Waits for the order, and for the socket at which clients arrive.
+    ///
+    /// # Errors
+    /// There is none, it is too long, or no such socket comes with it.
+    pub fn order_with_listener(self) -> Result<(Zeroizing<Vec<u8>>, UnixListener), ControlError> {
+        let (text, descriptors) = self.order_with()?;
+        let [listener] = <[OwnedFd; 1]>::try_from(descriptors)
+            .map_err(|other| ControlError::Descriptors(other.len()))?;
+        if !is_unix(&listener, SocketType::STREAM) || socket_acceptconn(&listener) != Ok(true) {
+            return Err(ControlError::NotListening);
+        }
+        Ok((text, UnixListener::from(listener)))
+    }
+
+    fn order_with(self) -> Result<(Zeroizing<Vec<u8>>, Vec<OwnedFd>), ControlError> {
         let mut bytes = Zeroizing::new(vec![0; ORDER_MAX]);
-        let receive = || recv(self.0, bytes.as_mut_slice(), RecvFlags::TRUNC);
-        let (_, length) = retry_on_intr(receive)?;
-        match length {
-            0 => Err(ControlError::Closed),
-            // Only the length tells: the rest is gone.
-            _ if length > ORDER_MAX => Err(ControlError::TooLong),
-            _ => {
+        let received = retry_on_intr(|| self.take(&mut bytes, RecvFlags::empty()))?;
+        match received {
+            Taken { is_cut: true, .. } => Err(ControlError::TooLong),
+            Taken { length: 0, .. } => Err(ControlError::Closed),
+            Taken { length, descriptors, .. } => {
                 bytes.truncate(length);
-                Ok(bytes)
+                Ok((bytes, descriptors))
             }
         }
     }
@@ -84,16 +105,43 @@ impl Control {
     /// # Errors
     /// What the kernel says; `EAGAIN` when there is none yet.
     pub fn receive(self, bytes: &mut [u8]) -> Result<(usize, Vec<OwnedFd>), Errno> {
+        let taken = self.take(bytes, RecvFlags::DONTWAIT)?;
+        Ok((taken.length, taken.descriptors))
+    }
+
+    fn take(self, bytes: &mut [u8], flags: RecvFlags) -> Result<Taken, Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
         let mut parts = [IoSliceMut::new(bytes)];
-        let length = recvmsg(self.0, &mut parts, &mut ancillary, flags)?.bytes;
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(self.0, &mut parts, &mut ancillary, flags)?;
         let rights = ancillary.drain().filter_map(|part| match part {
             RecvAncillaryMessage::ScmRights(passed) => Some(passed),
             _ => None,
         });
-        Ok((length, rights.flatten().collect()))
+        Ok(Taken {
+            length: received.bytes,
+            is_cut: received.flags.contains(ReturnFlags::TRUNC),
+            descriptors: rights.flatten().collect(),
+        })
+    }
+}
+
+/// A message that was received.
+struct Taken {
+    length: usize,
+    /// It was longer than there was room for: the rest is gone.
+    is_cut: bool,
+    descriptors: Vec<OwnedFd>,
+}
+
+fn is_unix(socket: impl AsFd, kind: SocketType) -> bool {
+    socket_domain(&socket) == Ok(AddressFamily::UNIX) && socket_type(&socket) == Ok(kind)
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0
     }
 }
 

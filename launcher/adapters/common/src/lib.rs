@@ -1,10 +1,14 @@
-//! What the programs beside endow have alike: the socket to endow, what they give up at first, and how they
-//! tell an error.
+//! What the programs beside endow have alike: the socket to endow, what they give up at first, how they live, and how
+//! they tell an error.
 
+mod confine;
 mod control;
 mod harden;
+mod life;
 mod told;
 
+pub use confine::{ConfineError, confine};
 pub use control::{Control, ControlError, ORDER_MAX};
-pub use harden::{close_others, hide};
+pub use harden::{HardenError, close_others, forbid_core_dumps, hide, leave_group};
+pub use life::live;
 pub use told::{causes, say, tell_only_where_it_panicked};

@@ -10,9 +10,9 @@
 mod blobs;
 mod capabilities;
 mod client;
-mod confine;
 mod connect;
 mod control;
+mod harden;
 mod message;
 mod results;
 mod serve;

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use endow_adapter::{Control, ControlError, causes, say, tell_only_where_it_panicked};
+use endow_adapter::{
+    ConfineError, Control, ControlError, HardenError, causes, confine, say,
+    tell_only_where_it_panicked,
+};
 use endow_policy::{AdapterAnswer, RemoteOrder};
 use tokio::runtime::Builder;
 use zeroize::Zeroize;
@@ -10,8 +13,8 @@ use zeroize::Zeroize;
 use crate::blobs::Remote;
 use crate::capabilities::{Capabilities, CapabilitiesError};
 use crate::client::{Client, TokenError};
-use crate::confine::{ConfineError, confine, stand_alone};
 use crate::connect::{ConnectError, Server};
+use crate::harden::stand_alone;
 use crate::serve::{self, told};
 
 /// Why it does not serve.
@@ -19,6 +22,8 @@ use crate::serve::{self, told};
 enum StartError {
     #[error("the process that speaks with the cache can't be confined")]
     Confine(#[from] ConfineError),
+    #[error("the process that speaks with the cache can't be hardened")]
+    Harden(#[from] HardenError),
     #[error("no order")]
     Control(#[from] ControlError),
     #[error("the order is refused")]

@@ -40,4 +40,4 @@ mod signed;
 mod testing;
 mod wire;
 
-pub use run::{is_started_by_endow, run};
+pub use run::run;

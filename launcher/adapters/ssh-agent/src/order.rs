@@ -1,93 +1,30 @@
-//! What the launcher sends at the start, and the answer to it.
+//! What the launcher sends at the start.
 
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 
-use endow_policy::{AdapterAnswer, SshAgentOrder};
-use rustix::io::Errno;
-use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
-use rustix::net::{AddressFamily, SendFlags, SocketType, send};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
-
-/// The most bytes of an order.
-const ORDER_MAX: usize = 64 * 1024;
-/// The most descriptors that are looked at, to see that there are too many.
-const DESCRIPTORS_MAX: usize = 4;
+use endow_adapter::{Control, ControlError};
+use endow_policy::SshAgentOrder;
 
 /// An order that can't be followed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OrderError {
-    /// The socket to the launcher fails.
-    #[error("no order can be received")]
-    Receive(#[source] Errno),
-    /// The message is too long.
-    #[error("the order is longer than {ORDER_MAX} bytes")]
-    TooLong,
+    /// There is none.
+    #[error(transparent)]
+    Control(#[from] ControlError),
     /// It isn't the JSON of an order.
     #[error("the order can't be read")]
     Malformed(#[source] serde_json::Error),
     /// The path of the agent is relative.
     #[error("the agent's path is not absolute")]
     Relative,
-    /// Not one socket came with it.
-    #[error("the order comes with {0} descriptors instead of one")]
-    Descriptors(usize),
-    /// What came is no such socket.
-    #[error("the descriptor of the order is no listening Unix socket")]
-    NotListening,
-}
-
-/// Whether a descriptor can be the launcher's: a Unix socket that keeps messages apart.
-pub(crate) fn is_launcher(socket: BorrowedFd<'_>) -> bool {
-    is_unix(socket, SocketType::SEQPACKET)
 }
 
 /// Receives the order, and the socket at which clients arrive.
-pub(crate) fn receive(
-    launcher: BorrowedFd<'_>,
-) -> Result<(SshAgentOrder, UnixListener), OrderError> {
-    let (text, descriptors) = message(launcher)?;
+pub(crate) fn receive(control: Control) -> Result<(SshAgentOrder, UnixListener), OrderError> {
+    let (text, listener) = control.order_with_listener()?;
     let order: SshAgentOrder = serde_json::from_slice(&text).map_err(OrderError::Malformed)?;
     if !order.agent.starts_with('/') {
         return Err(OrderError::Relative);
     }
-    let [listener] = <[OwnedFd; 1]>::try_from(descriptors)
-        .map_err(|other| OrderError::Descriptors(other.len()))?;
-    if !is_unix(&listener, SocketType::STREAM) || socket_acceptconn(&listener) != Ok(true) {
-        return Err(OrderError::NotListening);
-    }
-    Ok((order, UnixListener::from(listener)))
-}
-
-/// Says how it went.
-pub(crate) fn answer(launcher: BorrowedFd<'_>, answer: &AdapterAnswer) -> io::Result<()> {
-    let text = serde_json::to_vec(answer)?;
-    send(launcher, &text, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
-fn message(launcher: BorrowedFd<'_>) -> Result<(Vec<u8>, Vec<OwnedFd>), OrderError> {
-    let mut bytes = vec![0; ORDER_MAX];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut parts = [IoSliceMut::new(&mut bytes)];
-    let received = recvmsg(launcher, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)
-        .map_err(OrderError::Receive)?;
-    if received.flags.contains(ReturnFlags::TRUNC) {
-        return Err(OrderError::TooLong);
-    }
-    let mut descriptors = Vec::new();
-    for part in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(passed) = part {
-            descriptors.extend(passed);
-        }
-    }
-    bytes.truncate(received.bytes);
-    Ok((bytes, descriptors))
-}
-
-fn is_unix(socket: impl std::os::fd::AsFd, kind: SocketType) -> bool {
-    socket_domain(&socket) == Ok(AddressFamily::UNIX) && socket_type(&socket) == Ok(kind)
+    Ok((order, listener))
 }

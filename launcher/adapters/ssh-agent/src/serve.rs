@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use endow_adapter::Control;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 
 use crate::filter::Filter;
 
@@ -19,24 +19,24 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves all who connect. Returns when the launcher has closed its end; the threads that are left
 /// end with the process.
-pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: UnixListener, filter: Filter) {
+pub(crate) fn until_gone(control: Control, listener: UnixListener, filter: Filter) {
     let filter = Arc::new(filter);
     let taken = Arc::clone(&filter);
     let accepting = thread::Builder::new().spawn(move || accept(&listener, &taken));
     if accepting.is_ok() {
-        wait_for_end(launcher);
+        wait_for_end(control);
     }
     filter.end();
 }
 
 /// Reads what the launcher says, which is nothing, to its end.
-fn wait_for_end(launcher: BorrowedFd<'_>) {
+fn wait_for_end(control: Control) {
     loop {
         // It may have been made to not block.
-        let _ = wait_readable(launcher);
-        match recv(launcher, &mut [0_u8; 16][..], RecvFlags::DONTWAIT) {
-            Ok((_, 1..)) | Err(Errno::AGAIN | Errno::INTR) => {}
-            Ok((_, 0)) | Err(_) => return,
+        let _ = wait_readable(control.as_fd());
+        match control.receive(&mut [0_u8; 16]) {
+            Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok((0, _)) | Err(_) => return,
         }
     }
 }

@@ -12,4 +12,4 @@ mod start;
 mod text;
 mod url;
 
-pub use run::{is_started_by_endow, run};
+pub use run::run;

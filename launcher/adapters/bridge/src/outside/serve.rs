@@ -1,11 +1,12 @@
 //! Takes clients in, one after another, until the launcher is gone.
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use endow_adapter::Control;
 use endow_policy::{Bridge, BridgeKind, BridgeNews, BridgeOrder};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -117,21 +118,19 @@ fn copier(programs: &Programs) -> Option<Program> {
 }
 
 /// Serves all who connect. Returns when the launcher has closed its end.
-pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: &UnixListener, bridges: &mut Bridges) {
+pub(crate) fn until_gone(control: Control, listener: &UnixListener, bridges: &mut Bridges) {
     // The sandbox can make its socket non-blocking, or blocking again: nothing here waits in it.
     drop(listener.set_nonblocking(true));
     loop {
-        let mut polled = [
-            PollFd::from_borrowed_fd(launcher, PollFlags::IN),
-            PollFd::new(listener, PollFlags::IN),
-        ];
+        let mut polled =
+            [PollFd::new(&control, PollFlags::IN), PollFd::new(listener, PollFlags::IN)];
         if poll(&mut polled, None).is_err() {
             sleep(PAUSE);
             continue;
         }
         let [heard, asked] = [0, 1].map(|number| !polled[number].revents().is_empty());
         if heard {
-            match told(launcher) {
+            match told(control) {
                 Told::Nearby(nearby) => bridges.hosts.surround(nearby),
                 Told::Nothing => {}
                 Told::End => return,
@@ -139,7 +138,7 @@ pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: &UnixListener, brid
         }
         if asked {
             match listener.accept() {
-                Ok((client, _)) => bridges.hear(client, launcher),
+                Ok((client, _)) => bridges.hear(client, control),
                 Err(_) => sleep(PAUSE),
             }
         }
@@ -148,14 +147,14 @@ pub(crate) fn until_gone(launcher: BorrowedFd<'_>, listener: &UnixListener, brid
 
 impl Bridges {
     /// Does what one client asks for, and answers.
-    fn hear(&mut self, mut client: UnixStream, launcher: BorrowedFd<'_>) {
+    fn hear(&mut self, mut client: UnixStream, control: Control) {
         let Some(message) = message(&mut client) else { return };
         let result = match Request::parse(&message) {
             Ok(request) => {
                 let result = self.serve(&request);
                 let login = result.as_ref().ok().and_then(Option::as_ref);
                 let socket = login.and_then(|login| login.socket.as_ref()).map(AsFd::as_fd);
-                let is_told = tell(launcher, &news(&request, &result), socket);
+                let is_told = tell(control, &news(&request, &result), socket);
                 if let Some(login) = login.filter(|_| is_told) {
                     self.logins.began(login, Instant::now());
                 }

@@ -2,33 +2,15 @@
 
 mod early;
 mod filter;
-mod landlock;
-
-use rustix::io::Errno;
 
 pub(crate) use early::{hide, stand_alone};
 
 /// What can't be given up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfineError {
-    /// The kernel refuses a step.
-    #[error("can't {action}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// What the kernel said.
-        #[source]
-        errno: Errno,
-    },
-    /// The open descriptors can't be listed.
-    #[error("can't list descriptors")]
-    Descriptors(#[source] std::io::Error),
-    /// The kernel has no Landlock, without which files stay in reach.
-    #[error("Landlock is not available")]
-    NoLandlock,
-    /// The kernel's Landlock refuses the rules.
-    #[error("Landlock refuses")]
-    Landlock(#[from] ::landlock::RulesetError),
+    /// Files.
+    #[error(transparent)]
+    Files(#[from] endow_adapter::ConfineError),
     /// There is no filter of system calls for this processor, or the kernel refuses it.
     #[error("no filter of system calls")]
     Filter(#[source] seccompiler::Error),
@@ -36,7 +18,7 @@ pub(crate) enum ConfineError {
 
 /// Gives up files, new sockets and new processes, for good.
 pub(crate) fn confine() -> Result<(), ConfineError> {
-    landlock::restrict()?;
+    endow_adapter::confine(None)?;
     filter::install()
 }
 
@@ -77,7 +59,7 @@ mod tests {
     #[test]
     fn files_are_out_of_reach_by_landlock_alone() {
         let attempt = || {
-            landlock::restrict().unwrap_or_else(|error| panic!("{error}"));
+            endow_adapter::confine(None).unwrap_or_else(|error| panic!("{error}"));
             std::fs::read_dir("/").err().map(|error| error.kind())
         };
         let kind = std::thread::spawn(attempt).join().expect("it ends");

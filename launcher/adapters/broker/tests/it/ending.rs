@@ -84,7 +84,8 @@ fn order_has_a_longest_length() {
         let blanks = vec![b' '; length - order.len()];
         [order, blanks].concat()
     };
-    let too_long = AdapterAnswer::Failed("no order: it is too long".to_owned());
+    let too_long =
+        AdapterAnswer::Failed("no order: the order is longer than 262144 bytes".to_owned());
     for (length, said) in [(256 << 10, AdapterAnswer::Ready), ((256 << 10) + 1, too_long)] {
         let broker = Broker::start();
         set_socket_send_buffer_size(broker.control(), 1 << 20).expect("room");

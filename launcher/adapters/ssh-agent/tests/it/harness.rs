@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use endow_policy::{AdapterAnswer, SshAgentOrder};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
 
@@ -165,6 +166,8 @@ impl Filter {
         let flags = SocketFlags::CLOEXEC;
         let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
         let (launcher, inner) = pair.expect("a pair");
+        // Room for an order that is too long.
+        set_socket_send_buffer_size(&launcher, 512 << 10).expect("set");
         command.stdin(inner).stdout(Stdio::piped()).stderr(Stdio::piped());
         Self { child: command.spawn().expect("the filter starts"), launcher: Some(launcher) }
     }

@@ -81,13 +81,15 @@ fn order_needs_one_listening_socket() {
 
 #[test]
 fn order_that_cannot_be_read_fails() {
+    let world = World::with(&["work"]);
+    let listener = world.listener();
     for (text, expect) in [
         (&b"{}"[..], "the order can't be read: missing field"),
         (b"\xff\0", "the order can't be read: "),
-        (&vec![b' '; 64 * 1024 + 1], "the order is longer than 65536 bytes"),
+        (&vec![b' '; (256 << 10) + 1], "the order is longer than 262144 bytes"),
     ] {
         let filter = Filter::start(&mut program());
-        filter.tell(text, &[]);
+        filter.tell(text, &[listener.as_fd()]);
         let answer = filter.answer();
         let reason = reason(filter, answer);
         assert!(reason.starts_with(expect), "{reason}");

@@ -1,58 +1,30 @@
-//! What the process gives up: first what whoever started it left, then files and all of the network but the
-//! server's port.
+//! A Landlock domain for a process that opens nothing any more: no file, no connection but those to one port, no signal
+//! to anybody outside.
 
-use endow_adapter::{close_others, hide};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
-use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal, setpgid};
 
 /// The newest version whose rights are all refused, as far as the kernel knows them.
 const NEWEST: ABI = ABI::V7;
 
-/// What can't be given up.
+/// Files can't be given up.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfineError {
-    /// The kernel refuses a step.
-    #[error("can't {action}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// What the kernel said.
-        #[source]
-        errno: Errno,
-    },
-    /// The open descriptors can't be listed.
-    #[error("can't list descriptors")]
-    Descriptors(#[source] std::io::Error),
+pub enum ConfineError {
     /// The kernel has no Landlock, without which files stay in reach.
     #[error("Landlock is not available")]
     NoLandlock,
     /// The kernel's Landlock refuses the rules.
     #[error("Landlock refuses")]
-    Landlock(#[from] landlock::RulesetError),
+    Landlock(#[from] RulesetError),
 }
 
-/// Hides the process's memory, which will hold a token, from other processes of the user, leaves the
-/// terminal's signals, and closes descriptors that were left open by mistake.
-pub(crate) fn stand_alone() -> Result<(), ConfineError> {
-    let failed = |action| move |errno| ConfineError::System { action, errno };
-    // Whoever asked may be killed while a server is waited for.
-    let dies = set_parent_process_death_signal(Some(Signal::KILL));
-    dies.map_err(failed("end with who started it"))?;
-    hide().map_err(failed("hide the process's memory"))?;
-    match setpgid(None, None) {
-        // The leader of a session has a group of its own, which it can't leave.
-        Ok(()) | Err(Errno::PERM) => {}
-        Err(errno) => return Err(failed("leave the process group")(errno)),
-    }
-    close_others().map_err(ConfineError::Descriptors)
-}
-
-/// Gives up every file, and every port but this one, for good.
-pub(crate) fn confine(port: Option<u16>) -> Result<(), ConfineError> {
+/// Gives up every file, and every TCP port but this one, for good: for this thread and all that it starts.
+///
+/// # Errors
+/// The kernel has no Landlock, or refuses.
+pub fn confine(port: Option<u16>) -> Result<(), ConfineError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     let ruleset = ruleset.handle_access(AccessFs::from_all(NEWEST))?;
     let ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
