@@ -240,3 +240,30 @@ fn what_there_is_no_room_to_keep_is_not_taken_away() {
         rest = &rest[at + words.len()..];
     }
 }
+
+/// Whether there is room for what is noted of a write-back is known before anything is written.
+#[test]
+fn a_disk_that_fills_up_leaves_nothing_half_written() {
+    let Some(unshare) = debian_program("unshare") else { return };
+    let world = World::new();
+    let script = format!(
+        "endow={}; state={}; mkdir -p $state; seen=
+        for free in 180 220 240 260 280 300 320 360 400 500; do
+            mount -t tmpfs -o size=4m,mode=700 none $state; mkdir p; cd p
+            for it in $(seq 60); do echo old >f$it; done
+            $endow run --sync review -- sh -c 'for it in $(seq 60); do echo new >f$it; echo new >n$it; done' 2>/dev/null
+            have=$(stat -f -c %a $state); head -c $(((have * 4 - free) * 1024)) /dev/zero >$state/fill
+            $endow apply 2>../told; code=$?; new=$(grep -l new * | wc -l); rm $state/fill
+            $endow undo 2>/dev/null; echo $free $code $new $? $(grep -l new * | wc -l)
+            cd ..; rm -r p; umount $state
+        done",
+        endow().display(),
+        world.state().display(),
+    );
+    let mut command = world.command(unshare);
+    let inside = said(command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]));
+    let ends: Vec<&str> =
+        inside.ok().lines().map(|line| line.split_once(' ').expect("a size").1).collect();
+    assert!(ends.iter().all(|end| ["121 0 2 0", "0 120 0 0"].contains(end)), "{ends:?}");
+    assert!(ends.contains(&"121 0 2 0") && ends.contains(&"0 120 0 0"), "{ends:?}");
+}

@@ -262,6 +262,9 @@ pub trait Fs: Sync {
     /// Sets the size of a file open for writing.
     fn set_size(&self, file: BorrowedFd<'_>, size: u64) -> Result<()>;
 
+    /// Gives a file open for writing that many bytes on the disk, so that writing them needs no more.
+    fn allocate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()>;
+
     /// Writes an open file, or the names of an open directory, to the disk.
     fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()>;
 

@@ -133,15 +133,19 @@ impl Kept {
         })
     }
 
-    /// Whether endow was killed in a run of which something is written back, or begun to be: its record does
-    /// not tell of that.
+    /// Whether something of a run is written back, or begun to be, of which its record does not tell: endow was killed
+    /// in it, or its disk was full.
     fn has_begun(&self, run: &Listed) -> bool {
+        let signs: &[&str] = match run.state() {
+            Some(RunState::Interrupted) => &["journal", LEDGER],
+            Some(RunState::Waiting) => &["journal"],
+            _ => &[],
+        };
         let runs = self.state.as_ref().map(|state| state.path().join("runs"));
-        let is_there = |part: &&str| {
+        signs.iter().any(|part| {
             let part = runs.as_ref().map(|runs| runs.join(run.id.as_str()).join(part));
             part.is_some_and(|part| part.symlink_metadata().is_ok())
-        };
-        run.state() == Some(RunState::Interrupted) && ["journal", LEDGER].iter().any(is_there)
+        })
     }
 
     /// Whether a run of this workspace had its workspace here: the current directory is in it, and

@@ -480,9 +480,13 @@ fn is_full(error: &WriteBackError) -> bool {
 
 impl From<WriteBackError> for CommandError {
     fn from(error: WriteBackError) -> Self {
-        let is_full = is_full(&error);
+        let (is_full, is_begun) = (is_full(&error), error.is_begun());
         let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
-        let this = this.hint("nothing is lost: the run is kept as it is");
+        let this = this.hint(if is_begun {
+            "nothing is lost: what is done next with the run finishes it, and so does `endow gc`"
+        } else {
+            "nothing is lost: the run is kept as it is"
+        });
         if is_full {
             let room = "`endow gc`, `endow discard` and `endow runs rm` make room";
             return this.hint("make room, then do it again").hint(room);

@@ -17,7 +17,7 @@ use super::landed;
 use super::output::Output;
 use super::picked;
 use super::report::{self, Finished};
-use crate::finish::{self, InView, OfMount};
+use crate::finish::{self, InView, OfMount, WriteBackError};
 use crate::supervise::Outcome;
 
 /// The most names that one line lists.
@@ -49,8 +49,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         }
     }
     if let Some(error) = &sync.error {
-        let kept = if sync.lost.is_empty() { "kept and " } else { "" };
-        output.problem(&format!("changes are {kept}not written back"), error);
+        output.problem(not_written_back(sync, error), error);
         if let Some(remedy) = error.remedy().filter(|_| sync.lost.is_empty()) {
             output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
         }
@@ -66,6 +65,14 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     let waits = if is_unasked(sync) { Output::remark } else { Output::notice };
     let is_tree_short = landed::say(&sync.trees, (id, waits), output);
     is_short(sync) || is_tree_short
+}
+
+fn not_written_back(sync: &finish::Finished, error: &WriteBackError) -> &'static str {
+    match (sync.lost.is_empty(), error.is_begun()) {
+        (true, true) => "changes are kept, and some may be written back",
+        (true, false) => "changes are kept and not written back",
+        (false, _) => "changes are not written back",
+    }
 }
 
 /// Says what of a live workspace can't be taken back.

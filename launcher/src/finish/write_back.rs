@@ -61,6 +61,11 @@ impl WriteBackError {
         !matches!(self, Self::Sync(SyncError::Stored { .. } | SyncError::Newer { .. }))
     }
 
+    /// Returns whether some may be done already, and the rest will be.
+    pub(crate) fn is_begun(&self) -> bool {
+        matches!(self, Self::Sync(SyncError::Begun { .. }))
+    }
+
     /// Returns what else can be done, where another try would end the same.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
@@ -70,6 +75,9 @@ impl WriteBackError {
             Self::Sync(SyncError::TooMany { .. }) => Some(
                 "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
                  `layers` in the run's directory",
+            ),
+            Self::Sync(SyncError::Begun { .. }) => Some(
+                "once that is mended, `endow apply RUN` finishes it, and `endow undo RUN` takes it back",
             ),
             Self::Sync(SyncError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. }) => {
                 Some("make room, then `endow apply RUN`, or `endow discard RUN`")

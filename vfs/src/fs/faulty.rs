@@ -355,6 +355,10 @@ impl Fs for FaultyFs {
         self.tick()?.set_size(file, size)
     }
 
+    fn allocate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        self.tick()?.allocate(file, size)
+    }
+
     fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()> {
         self.tick()?.sync_file(file)
     }

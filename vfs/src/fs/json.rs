@@ -18,19 +18,20 @@ pub(crate) enum JsonError {
     Value(serde_json::Error),
 }
 
-/// Writes a value to an open file.
+/// Writes a value to an open file; returns how many bytes it has.
 pub(crate) fn write_json<T: Serialize>(
     fs: &dyn Fs,
     file: BorrowedFd<'_>,
     value: &T,
-) -> Result<(), JsonError> {
-    let mut text = BufWriter::with_capacity(AT_ONCE, Writer { fs, file });
+) -> Result<u64, JsonError> {
+    let mut text = BufWriter::with_capacity(AT_ONCE, Writer { fs, file, written: 0 });
     let written = serde_json::to_writer(&mut text, value);
     written.map_err(|error| {
         let is_file = error.is_io();
         if is_file { JsonError::File(errno_of(&error.into())) } else { JsonError::Value(error) }
     })?;
-    text.flush().map_err(|error| JsonError::File(errno_of(&error)))
+    text.flush().map_err(|error| JsonError::File(errno_of(&error)))?;
+    Ok(text.get_ref().written)
 }
 
 fn errno_of(error: &std::io::Error) -> Errno {
@@ -40,11 +41,14 @@ fn errno_of(error: &std::io::Error) -> Errno {
 struct Writer<'a> {
     fs: &'a dyn Fs,
     file: BorrowedFd<'a>,
+    written: u64,
 }
 
 impl Write for Writer<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.fs.write(self.file, bytes).map_err(Into::into)
+        let count = self.fs.write(self.file, bytes)?;
+        self.written += count as u64;
+        Ok(count)
     }
 
     fn flush(&mut self) -> std::io::Result<()> {

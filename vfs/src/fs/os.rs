@@ -12,8 +12,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RawDir, RenameFlags, ResolveFlags,
-    SeekFrom, Stat, Timespec, Timestamps, XattrFlags,
+    AtFlags, CWD, FallocateFlags, FileType, FlockOperation, Mode, OFlags, RawDir, RenameFlags,
+    ResolveFlags, SeekFrom, Stat, Timespec, Timestamps, XattrFlags,
 };
 use rustix::process::{Gid, Uid};
 
@@ -293,6 +293,10 @@ impl Fs for OsFs {
 
     fn set_size(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
         rustix::fs::ftruncate(file, size)
+    }
+
+    fn allocate(&self, file: BorrowedFd<'_>, size: u64) -> Result<()> {
+        rustix::fs::fallocate(file, FallocateFlags::empty(), 0, size)
     }
 
     fn sync_file(&self, file: BorrowedFd<'_>) -> Result<()> {

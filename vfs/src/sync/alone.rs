@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::collect::io;
+use super::file::{VERSION, read, write};
 use super::follow::Restored;
 use super::index_digest::{INDEXES, index_digest};
-use super::journal::{Ledger, UNDO, read, write};
+use super::journal::{Ledger, UNDO};
 use super::resettle::{Standing, look};
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, stored};
 use crate::fs::{Errno, Fs, Open};
 
-const VERSION: u32 = 1;
 const ALONE: &str = "alone.json";
 const ALONE_NEW: &str = "alone.json.new";
 

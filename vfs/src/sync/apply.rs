@@ -88,9 +88,7 @@ pub fn apply(
         }
     };
     publish_or_clear(fs, run, &places, (&batch, &benches), &ledger)?;
-    let mut outcomes = carry(fs, &mut benches, &batch, false)?;
-    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
-    finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
+    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut benches))?;
     let mut parts = batch.mounts.iter().zip(&outcomes);
     for ((place, plan), report) in plans.iter().zip(&mut reports) {
         if plan.operations.is_empty() {
@@ -118,6 +116,20 @@ pub(super) fn publish_or_clear(
         drop(clear(fs, run, mounts, ledger));
     }
     published
+}
+
+/// Does what the journal says, and notes it; returns what became of each step, by mount.
+pub(super) fn carry_out(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    ledger: &mut Ledger,
+    (batch, benches): (&mut Batch, &mut [Bench<'_>]),
+) -> Result<Vec<Vec<Outcome>>, SyncError> {
+    let begun = SyncError::begun(batch.direction);
+    let mut outcomes = carry(fs, benches, batch, false).map_err(&begun)?;
+    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
+    finish(fs, run, ledger, (batch, benches), ending).map_err(begun)?;
+    Ok(outcomes)
 }
 
 fn report_of(plan: &SyncPlan) -> SyncReport {

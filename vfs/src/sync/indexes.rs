@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
 use super::collect::io;
+use super::file::{VERSION, read, write};
 use super::index_digest::INDEXES;
-use super::journal::{Ledger, read, write};
+use super::journal::Ledger;
 use super::root::{Closed, Root};
 use super::{Seen, SyncError, Time};
 use crate::fs::{Fs, Kind};
 use crate::git_dir::KEPT;
 use crate::git_index;
 
-const VERSION: u32 = 1;
 /// What they said, below the run's directory.
 pub const NOTED: &str = "indexes.json";
 const NOTED_NEW: &str = "indexes.json.new";

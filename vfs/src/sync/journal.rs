@@ -6,21 +6,19 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Uncovered;
 use super::collect::io;
+use super::file::{VERSION, gone, overwrite, read, write};
 use super::follow::Restored;
 use super::{Attributes, ChangeKind, Identity, Lacking, Seen, Settled, SyncError, Time, stored};
-use crate::fs::{Errno, Fs, JsonError, Kind, Result, read_all, write_json};
+use crate::fs::{Errno, Fs, Kind, Result};
 
-/// The version of both files that this code writes, and the newest it reads.
-const VERSION: u32 = 1;
 pub(super) const JOURNAL: &str = "journal";
 const JOURNAL_NEW: &str = "journal.new";
-const LEDGER: &str = "applied.json";
-const LEDGER_NEW: &str = "applied.json.new";
+pub(super) const LEDGER: &str = "applied.json";
+pub(super) const LEDGER_NEW: &str = "applied.json.new";
 pub(super) const UNDO: &str = "undo";
 
 /// Which way a batch goes.
@@ -31,6 +29,15 @@ pub enum Direction {
     Apply,
     /// They are taken back.
     Undo,
+}
+
+impl Direction {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Apply => "a write-back",
+            Self::Undo => "an undo",
+        }
+    }
 }
 
 /// One write-back or undo of a run, in all its mounts.
@@ -370,7 +377,7 @@ impl Ledger {
         fs: &dyn Fs,
         undo: BorrowedFd<'_>,
     ) -> std::result::Result<(), SyncError> {
-        write(fs, undo, LEDGER_NEW, self)
+        overwrite(fs, undo, LEDGER_NEW, self)
     }
 
     pub(super) fn publish(fs: &dyn Fs, undo: BorrowedFd<'_>) -> Result<()> {
@@ -393,11 +400,12 @@ impl Batch {
         read(fs, run, Path::new(JOURNAL))
     }
 
+    /// Returns how many bytes it has.
     pub(super) fn write_journal(
         &self,
         fs: &dyn Fs,
         run: BorrowedFd<'_>,
-    ) -> std::result::Result<(), SyncError> {
+    ) -> std::result::Result<u64, SyncError> {
         write(fs, run, JOURNAL_NEW, self)
     }
 }
@@ -429,51 +437,4 @@ pub(super) fn remove_unfinished(fs: &dyn Fs, run: BorrowedFd<'_>) -> Result<()> 
         Err(Errno::NOTDIR) => Ok(()),
         result => gone(result),
     }
-}
-
-fn gone(result: Result<()>) -> Result<()> {
-    match result {
-        Err(Errno::NOENT) => Ok(()),
-        result => result,
-    }
-}
-
-/// Writes a file beside the one that holds. Its file system is to be synced before it is published.
-pub(super) fn write<T: Serialize>(
-    fs: &dyn Fs,
-    dir: BorrowedFd<'_>,
-    name: &str,
-    value: &T,
-) -> std::result::Result<(), SyncError> {
-    let path = Path::new(name);
-    let failed = || io("write", path);
-    gone(fs.unlink(dir, path.as_os_str())).map_err(failed())?;
-    let file = fs.create_file(dir, path.as_os_str()).map_err(failed())?;
-    write_json(fs, file.as_fd(), value).map_err(|error| match error {
-        JsonError::File(errno) => failed()(errno),
-        JsonError::Value(error) => SyncError::Stored { path: path.to_owned(), error },
-    })
-}
-
-/// Only the version, to tell a newer file from a broken one.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
-}
-
-pub(super) fn read<T: DeserializeOwned>(
-    fs: &dyn Fs,
-    dir: BorrowedFd<'_>,
-    path: &Path,
-) -> std::result::Result<Option<T>, SyncError> {
-    let text = match read_all(fs, dir, path) {
-        Err(Errno::NOENT) => return Ok(None),
-        result => result.map_err(io("read", path))?,
-    };
-    let broken = |error| SyncError::Stored { path: path.to_owned(), error };
-    let Versioned { version } = serde_json::from_slice(&text).map_err(broken)?;
-    if version > VERSION {
-        return Err(SyncError::Newer { path: path.to_owned(), version });
-    }
-    serde_json::from_slice(&text).map(Some).map_err(broken)
 }

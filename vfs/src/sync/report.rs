@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ChangeKind, Conflict, HeldPath, LeftOut, Refused, Resolved};
+use super::{ChangeKind, Conflict, Direction, HeldPath, LeftOut, Refused, Resolved};
 use crate::fs::{Errno, Kind};
 
 /// A change that was made.
@@ -119,10 +119,26 @@ pub enum SyncError {
     /// A journal is there: what it tells must be finished first.
     #[error("an earlier write-back is not finished")]
     Unfinished,
+    /// Something failed once the journal held: some may be done, and [`super::resume()`] does the rest.
+    #[error("{} was begun and can't be finished yet", .direction.words())]
+    Begun {
+        /// Which way it goes.
+        direction: Direction,
+        /// What failed.
+        #[source]
+        error: Box<Self>,
+    },
     /// The journal tells of a mount that was not handed in, or whose root is another directory.
     #[error("the directory of mount {mount} is another one")]
     OtherRoot {
         /// The number of the mount.
         mount: u32,
     },
+}
+
+impl SyncError {
+    /// What fails once the journal of a batch holds.
+    pub(super) fn begun(direction: Direction) -> impl Fn(Self) -> Self {
+        move |error| Self::Begun { direction, error: Box::new(error) }
+    }
 }

@@ -86,14 +86,15 @@ fn end_begun(
         }
         benches.push(bench);
     }
-    let mut set_aside = Vec::new();
+    let (mut set_aside, begun) = (Vec::new(), SyncError::begun(batch.direction));
     let outcomes = if ledger.last >= batch.serial {
-        end(fs, run, &mut ledger, (&batch, &mut benches))?;
+        end(fs, run, &mut ledger, (&batch, &mut benches)).map_err(begun)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
-        let mut outcomes = ending(&mut benches, &batch)?;
+        let mut outcomes = ending(&mut benches, &batch).map_err(&begun)?;
         let ending = (outcomes.as_mut_slice(), homeless);
-        set_aside = finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
+        set_aside =
+            finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending).map_err(begun)?;
         outcomes
     };
     let reports = batch.mounts.iter().zip(&outcomes).map(|(part, outcomes)| {

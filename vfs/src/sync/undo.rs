@@ -11,7 +11,7 @@ use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
-    Bench, Homeless, MountPlace, Moves, Outcome, RunPlace, carry, clear, finish, leave, must_move,
+    Bench, MountPlace, Moves, Outcome, RunPlace, carry_out, clear, leave, must_move,
     publish_or_clear,
 };
 use super::collect::{io, is_same_root};
@@ -132,9 +132,7 @@ fn take_back(
     }
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
-    let mut outcomes = carry(fs, &mut benches, &batch, false)?;
-    let ending = (outcomes.as_mut_slice(), Homeless::Fails);
-    finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending)?;
+    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut benches))?;
     tell(&mut reports, &batch, &outcomes);
     let done = (&batch, outcomes.as_slice());
     let mut restored = follow::restored(fs, &mut benches, &displaced, done);

@@ -13,7 +13,7 @@ use crate::sync::collect::io;
 use crate::sync::journal::{
     self, Act, Batch, Direction, Ledger, Merged, MountBatch, Step, publish_journal, remove_journal,
 };
-use crate::sync::{Attributes, Seen, SyncError, Time};
+use crate::sync::{Attributes, Seen, SyncError, Time, room};
 use crate::tree::remove_tree;
 
 /// Writes all that is staged to the disk, and then the journal: from here on the batch goes
@@ -24,7 +24,9 @@ pub(in crate::sync) fn publish(
     batch: &Batch,
     benches: &[Bench<'_>],
 ) -> Result<(), SyncError> {
-    let written = batch.write_journal(fs, run.dir).and_then(|()| sync_all(fs, benches));
+    let written = batch.write_journal(fs, run.dir);
+    let written = written.and_then(|bytes| room::reserve(fs, run.dir, bytes));
+    let written = written.and_then(|()| sync_all(fs, benches));
     // A journal that is not published says nothing, and is not left.
     if written.is_err() {
         let _ = journal::remove_unfinished(fs, run.dir);
