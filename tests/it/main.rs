@@ -51,6 +51,7 @@ mod run_deep_names;
 mod run_denials;
 mod run_deny;
 mod run_deny_foreign;
+mod run_deny_meanwhile;
 mod run_deny_moved;
 mod run_descriptors;
 mod run_discard;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::harness::{Running, Said, World};
+use crate::harness::{Said, World};
 
 const SECRET: &str = "s3cr3t-content\n";
 
@@ -214,43 +214,4 @@ fn protected_names_in_a_hidden_directory_stay_in_it() {
     let moved = world.run(&["run", "--workspace", "rw", "--deny", "secrets"], "mv app app2");
     assert_eq!((moved.code, moved.stderr.as_str()), (0, ""));
     assert_eq!(fs::read_to_string(here(&world, "app2/secrets/.envrc")).expect("there"), SECRET);
-}
-
-/// Moves a directory to and fro for a while.
-const TO_AND_FRO: &str = "import os, time
-end = time.monotonic() + 1
-print('begun', flush=True)
-while time.monotonic() < end:
-    os.rename('a/conf', 'z/conf')
-    os.rename('z/conf', 'a/conf')
-time.sleep(60)";
-
-/// A run that begins meanwhile waits until there is a moment at which nothing moves, and covers what is there then: the cover
-/// goes where that goes.
-#[test]
-fn what_another_run_moves_while_it_is_looked_for_is_hidden() {
-    let world = World::new();
-    world.write("home/project/a/conf/.env", SECRET);
-    world.write("home/project/z/other", "other\n");
-    let script = world.write("home/project/move.py", TO_AND_FRO).display().to_string();
-    let look = "n=0; while test $n -lt 300; do n=$((n+1)); cat a/conf/.env z/conf/.env 2>/dev/null; done; true";
-    for _ in 0..3 {
-        let mut moving = Running::start(&mut world.endow([
-            "run",
-            "--workspace",
-            "rw",
-            "--",
-            "python3",
-            &script,
-        ]));
-        moving.expect("begun");
-        // Where it moves again before it is covered, the run does not begin either.
-        let mut inside = world.run(&["run", "--workspace", "rw"], look);
-        while inside.code == 125 {
-            inside = world.run(&["run", "--workspace", "rw"], look);
-        }
-        assert_eq!(inside.ok(), "", "{}", inside.stderr);
-        moving.signal(15);
-        moving.end();
-    }
 }

@@ -9,7 +9,9 @@ use endow_policy::HostPath;
 use endow_vfs::fs::{Errno, Fs, OsFs, Timespec};
 use endow_vfs::mask::{self, MaskApplyError, MaskError, MaskPlan, PointKind};
 use endow_vfs::private::{Seed, SeedError, SeedLimits, seed};
-use endow_vfs::state::{Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError};
+use endow_vfs::state::{
+    Durability, MadeLike, Record, RunDir, RunId, StateDir, StateError, note_live,
+};
 use endow_vfs::sync::{SyncError, digest_if_alike};
 use endow_vfs::tree::CopyError;
 use rustix::fs::OFlags;
@@ -39,6 +41,9 @@ pub(crate) enum PrepareError {
         #[source]
         source: io::Error,
     },
+    /// What the command changes at once can't be noted.
+    #[error("can't note what is live")]
+    Live(#[source] io::Error),
     /// A seed can't be copied.
     #[error("can't seed a private directory")]
     Seed(#[source] SeedError),
@@ -329,6 +334,10 @@ fn apply(step: &PrepareStep, run: &mut RunDir) -> Result<(), PrepareError> {
         }
         PrepareStep::MakeFile { at, mode } => {
             run.make_file(&OsFs, &at.0, *mode).map_err(PrepareError::State)
+        }
+        PrepareStep::Live { roots } => {
+            let noted = note_live(&OsFs, run.as_fd(), roots.iter().map(HostPath::as_path));
+            noted.map_err(|errno| PrepareError::Live(errno.into()))
         }
         PrepareStep::Seed { from, to } => {
             let seeds = [Seed { source: from.as_path().to_owned(), to: to.0.clone() }];

@@ -288,8 +288,8 @@ fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<Ru
 /// What a finished run needs no more.
 fn disposable(state: RunState) -> &'static [&'static str] {
     match state {
-        RunState::Applied => &["mask", "sockets", "started", "layers", HELD, NOTED_INDEXES],
-        _ => &["mask", "sockets", "started"],
+        RunState::Applied => &["mask", "sockets", "started", "live", "layers", HELD, NOTED_INDEXES],
+        _ => &["mask", "sockets", "started", "live"],
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use endow_policy::GuestPath;
+use endow_policy::{GuestPath, HostPath};
 use endow_vfs::state::HELD;
 use rustc_hash::FxHashMap;
 
@@ -27,6 +27,14 @@ pub(super) fn deep<'a>(
         Some((placed.spec.at.clone(), deep.collect()))
     });
     named.collect()
+}
+
+/// Notes the live directories for runs that begin meanwhile.
+pub(super) fn noted(placement: &Placement) -> Option<PrepareStep> {
+    let live = placement.mounts.iter().filter(|placed| placed.is_live());
+    let roots = live.filter_map(|placed| Some(placed.source.as_ref()?.path.clone()));
+    let roots: BTreeSet<HostPath> = roots.collect();
+    (!roots.is_empty()).then(|| PrepareStep::Live { roots: roots.into_iter().collect() })
 }
 
 impl<'a> Builder<'a> {

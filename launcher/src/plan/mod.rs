@@ -330,6 +330,7 @@ pub fn complete(
         (confine::plan(policy, &placement, host, &enforcement, request.captured), None)
     };
     view.prepare.extend(cgroup::plan(policy, host, &request.run).map(PrepareStep::Cgroup));
+    view.prepare.extend(live_names::noted(&placement));
     let checkpoint = checkpoint::plan(policy, &placement, host);
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());

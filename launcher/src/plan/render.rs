@@ -147,6 +147,10 @@ impl Display for PrepareStep {
         match self {
             Self::MakeDir { at, mode } => write!(f, "mkdir $RUN/{} {mode:04o}", at.0.display()),
             Self::MakeFile { at, mode } => write!(f, "touch $RUN/{} {mode:04o}", at.0.display()),
+            Self::Live { roots } => {
+                f.write_str("note as live:")?;
+                roots.iter().try_for_each(|root| write!(f, " {root}"))
+            }
             Self::Listen { at } => write!(f, "listen $RUN/{}", at.0.display()),
             Self::Seed { from, to } => write!(f, "seed $RUN/{} <- {from}", to.0.display()),
             Self::Layer { at, like, .. } => write!(f, "layer $RUN/{} like {like}", at.0.display()),

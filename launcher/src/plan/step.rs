@@ -151,6 +151,8 @@ pub enum PrepareStep {
     MakeDir { at: RunPath, mode: u32 },
     /// Makes an empty file in the run's state.
     MakeFile { at: RunPath, mode: u32 },
+    /// Notes which directories of the host the command changes at once, for runs that begin meanwhile.
+    Live { roots: Vec<HostPath> },
     /// Makes a socket in the run's state that listens; whoever serves it gets it.
     Listen { at: RunPath },
     /// Copies a host file into a private directory.

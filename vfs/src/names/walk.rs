@@ -68,32 +68,35 @@ pub(super) fn walk_at(
 }
 
 /// Walks until at one moment all names were where they were found: what somebody moves meanwhile may be in neither
-/// place when that is looked at. Nothing of it is remembered.
+/// place when that is looked at. Nothing of it is remembered. Returns what `ask` says of the tree as it was then, too.
 ///
 /// # Errors
 /// `AGAIN` when something changes for as long as that is tried, and as [`walk`].
-pub fn walk_at_rest(
+pub fn walk_at_rest<T>(
     root: BorrowedFd<'_>,
     rules: &dyn NameRules,
     options: &WalkOptions<'_>,
-) -> Result<Walked> {
+    ask: &mut dyn FnMut(&Walked) -> T,
+) -> Result<(Walked, T)> {
     let begun = Instant::now();
     let root_id = OsFs.status_of(root)?.id;
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, depth: limit };
-    let mut known = None;
+    let (mut known, mut said) = (None, None);
     loop {
         let walk = Walk { root, root_id, question, known: known.as_ref(), keep: Keep::AtRest };
         let found = walk.all(options.threads)?;
-        // Each directory is as it was in the walk before this: all were so when this one began.
-        if known.is_some() && found.walked.listed == 0 && found.gone == 0 {
-            return Ok(found.finish(begun));
+        // Each directory is as it was in the walk before this: all were so until this one began.
+        let is_still = known.is_some() && found.walked.listed == 0 && found.gone == 0;
+        if let Some(said) = said.take().filter(|_| is_still) {
+            return Ok((found.finish(begun), said));
         }
         if begun.elapsed() > REST {
             return Err(Errno::AGAIN);
         }
         known = Known::parse(found.records.render(&[]), &[]);
         std::thread::sleep(PAUSE);
+        said = known.is_some().then(|| ask(&found.walked));
     }
 }
 

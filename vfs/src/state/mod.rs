@@ -17,6 +17,7 @@ mod expire;
 mod find;
 mod id;
 mod list;
+mod live;
 mod own_dirs;
 mod record;
 mod run;
@@ -31,6 +32,7 @@ pub use expire::{Bounds, Settled, expired};
 pub use find::{FindError, Wanted, find};
 pub use id::{RunId, RunIdError};
 pub use list::Listed;
+pub use live::{live_roots, note_live};
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};
 pub use record::{
     AwaitedRecord, ChangeCounts, Ending, HELD, HiddenPath, MadeLike, Moment, MountRecord,

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use endow_policy::SyncMode;
 
 use super::error::failed;
+use super::live::LIVE;
 use super::run::{NEW_RECORD, RECORD, read_record};
 use super::{HELD, MountRecord, Record, RunId, RunState, STAGED, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
@@ -151,9 +152,10 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
     let Some(entries) = few(fs, run)? else { return Ok(false) };
     for entry in entries {
         let is_disposable = match entry.name.to_str() {
-            Some("mask" | "sockets" | "started" | "denials.jsonl" | TOLD | RECORD | NEW_RECORD) => {
-                true
-            }
+            Some(
+                "mask" | "sockets" | "started" | "denials.jsonl" | LIVE | TOLD | RECORD
+                | NEW_RECORD,
+            ) => true,
             Some(STAGED) => dead.record.is_none(),
             Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")

@@ -15,9 +15,9 @@ impl CommandError {
         if errno != CHANGING {
             return self.errno(errno).asked_by(origin);
         }
-        self.cause("another run moves what is in it: what is to be hidden may be anywhere")
+        self.cause("names in it come and go, and another run may move what is to be hidden")
             .asked_by(origin)
-            .hint("try again once that run is at rest: `endow runs` lists them")
+            .hint("try again once it is at rest, or that run is over: `endow runs` lists them")
     }
 
     fn no_tree(self, origin: &Origin) -> Self {

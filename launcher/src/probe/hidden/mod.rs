@@ -9,7 +9,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -207,20 +207,47 @@ impl Looking<'_> {
         let dir = self.remembered.as_ref().map(AsFd::as_fd);
         let cache = dir.map(|dir| WalkCache { fs: &OsFs, dir, rules: *digest });
         let options = WalkOptions { threads: THREADS, cache };
-        let mut walked = walk(root.as_fd(), rules, &options)?;
+        let walked = walk(root.as_fd(), rules, &options)?;
         // Asked afterwards: one that begins now finds what was covered where it was.
-        if self.runs.is_some_and(others::is_any_going_on) {
-            walked = walk_at_rest(root.as_fd(), rules, &options)?;
+        if self.runs.is_some_and(|runs| others::may_move(runs, source.path.as_path())) {
+            return self.walk_at_rest(source, root.as_fd(), rules, &options);
         }
-        if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
-            return Ok(walked);
-        }
-        let spared = tracked_below(source, &walked, rules, self.work_tree);
+        let spared = self.spared(source, &walked, rules);
         if spared.is_empty() {
             return Ok(walked);
         }
         let rules = Rules { spared, ..*rules };
         walk_again(walked, &|path| rules.spared.contains(path), root.as_fd(), &rules)
+    }
+
+    /// The same where another run may move names meanwhile, and put others in the place of those that are read.
+    fn walk_at_rest(
+        &self,
+        source: &Source,
+        root: BorrowedFd<'_>,
+        rules: &Rules<'_>,
+        options: &WalkOptions<'_>,
+    ) -> Result<Walked, Errno> {
+        let ask = &mut |walked: &Walked| self.spared(source, walked, rules);
+        let (walked, spared) = walk_at_rest(root, rules, options, ask)?;
+        if spared.is_empty() {
+            return Ok(walked);
+        }
+        let fewer = Rules { spared: spared.clone(), ..*rules };
+        // What is in the directories that are shown now was not looked at before.
+        let again = &mut |_: &Walked| self.spared(source, &walked, rules) == spared;
+        match walk_at_rest(root, &fewer, options, again)? {
+            (walked, true) => Ok(walked),
+            (_, false) => Err(Errno::AGAIN),
+        }
+    }
+
+    /// Returns what git tracks of the names that a walk has hidden by built-in patterns.
+    fn spared(&self, source: &Source, walked: &Walked, rules: &Rules<'_>) -> BTreeSet<PathBuf> {
+        if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
+            return BTreeSet::new();
+        }
+        tracked_below(source, walked, rules, self.work_tree)
     }
 }
 

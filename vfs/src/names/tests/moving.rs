@@ -60,6 +60,14 @@ fn hidden(
     (names, Path::new(is).join("conf/.env"))
 }
 
+fn at_rest(
+    root: std::os::fd::BorrowedFd<'_>,
+    rules: &Moving<'_>,
+    options: &WalkOptions<'_>,
+) -> crate::fs::Result<Walked> {
+    walk_at_rest(root, rules, options, &mut |_| ()).map(|(walked, ())| walked)
+}
+
 /// The control: to look once is not enough.
 #[test]
 fn what_is_moved_meanwhile_can_be_missed() {
@@ -72,8 +80,7 @@ fn tree_that_comes_to_rest_is_known() {
     for (place, moves) in [("a", 1), ("z", 1), ("a", 2), ("z", 2), ("a", 9), ("a", 0)] {
         for threads in [1, 2] {
             let options = WalkOptions { threads, ..WalkOptions::default() };
-            let (names, is) =
-                hidden(place, moves, |root, rules| walk_at_rest(root, rules, &options));
+            let (names, is) = hidden(place, moves, |root, rules| at_rest(root, rules, &options));
             assert_eq!(names, Ok(vec![is]), "{place} {moves}");
         }
     }
@@ -82,6 +89,35 @@ fn tree_that_comes_to_rest_is_known() {
 #[test]
 fn tree_that_does_not_come_to_rest_is_not_known() {
     let options = WalkOptions::default();
-    let (names, _) = hidden("a", usize::MAX, |root, rules| walk_at_rest(root, rules, &options));
+    let (names, _) = hidden("a", usize::MAX, |root, rules| at_rest(root, rules, &options));
     assert_eq!(names, Err(Errno::AGAIN));
+}
+
+/// What is asked while somebody swaps two directories is asked again.
+#[test]
+fn answer_is_of_the_tree_at_rest() {
+    let scratch = Scratch::new();
+    make(&scratch, &["a/conf/.env", "z/conf/.env"]);
+    let root = OsFs.open_dir(scratch.fd(), OsStr::new("root")).expect("open");
+    let above = scratch.path().join("root");
+    let rules = Moving { root: &above, left: Mutex::new(Cell::new(0)) };
+    let swap = || {
+        let [one, other] = ["a", "z"].map(|name| above.join(name));
+        let between = above.join("between");
+        for (from, to) in [(&one, &between), (&other, &one), (&between, &other)] {
+            std::fs::rename(from, to).expect("moved");
+        }
+    };
+    let mut asked = 0;
+    let mut ask = |_: &Walked| {
+        asked += 1;
+        if asked == 1 {
+            swap();
+            swap();
+        }
+        asked
+    };
+    let walked = walk_at_rest(root.as_fd(), &rules, &WalkOptions::default(), &mut ask);
+    let said = walked.map(|(_, said)| said);
+    assert!(said.is_ok_and(|said| said > 1), "{said:?}");
 }
