@@ -275,3 +275,62 @@ fn a_remote_of_the_mount_stays_by_its_relative_path() {
         assert!(!world.read(&format!("q{number}/.git/config")).contains(out), "{out}");
     }
 }
+
+/// What no pattern names at its own path counts where a link shows it, whatever else leads there.
+#[test]
+fn what_a_link_shows_at_a_protected_name_is_held() {
+    for more in ["true", "ln -s ../y node_modules/p/x"] {
+        let mine = "mkdir -p node_modules/p node_modules/y; ln -s ../y node_modules/p/.vscode
+            ln -s node_modules/p pkg";
+        let script =
+            format!("{more}; echo evil >node_modules/y/tasks.json; echo x >node_modules/x");
+        let control = workspace(mine);
+        control.bare(&script).ok();
+        assert_eq!(control.read("pkg/.vscode/tasks.json"), "evil\n", "the control");
+        let world = workspace(mine);
+        let told = live(&world, &[], &script);
+        assert!(!is_there(&world, "node_modules/y/tasks.json"), "{told}");
+        assert!(told.contains("node_modules/y/tasks.json"), "{told}");
+        assert!(is_there(&world, "node_modules/x"), "{told}");
+        assert_eq!(world.states(), ["waiting"], "{told}");
+        let named = crate::harness::said(&mut world.endow(["apply", "node_modules/y/tasks.json"]));
+        named.ok();
+        assert_eq!(world.read("pkg/.vscode/tasks.json"), "evil\n", "{named:?}");
+    }
+}
+
+/// git makes and removes names in its directory with each command.
+#[test]
+fn repository_that_an_older_link_shows_is_used() {
+    let mine = "git init -q --bare vendor/tool.git; git commit -q --allow-empty -m 1
+        git push -q vendor/tool.git HEAD:main; ln -s vendor/tool.git tool
+        printf '#!/bin/sh\n' >vendor/tool.git/hooks/mine";
+    let world = workspace(mine);
+    let told =
+        live(&world, &[], "git -C vendor/tool.git pack-refs --all; git -C vendor/tool.git gc -q");
+    assert!(!told.contains("held"), "{told}");
+    assert!(is_there(&world, "tool/config") && is_there(&world, "tool/hooks/mine"), "{told}");
+    for (script, name) in [
+        ("git -C vendor/tool.git config core.fsmonitor x", "config"),
+        ("echo 'touch ~/ran' >>vendor/tool.git/hooks/mine", "hooks/mine"),
+        ("echo >vendor/tool.git/hooks/pre-receive", "hooks/pre-receive"),
+    ] {
+        let world = workspace(mine);
+        let told = live(&world, &[], script);
+        assert!(told.contains(&format!("vendor/tool.git/{name}")), "{script}: {told}");
+        assert!(!is_there(&world, &format!("tool/{name}")), "{script}: {told}");
+        let rest = ["config", "hooks/mine"].into_iter().filter(|other| *other != name);
+        assert!(rest.into_iter().all(|it| is_there(&world, &format!("tool/{it}"))), "{told}");
+    }
+}
+
+/// Beyond a thousand directories that can't be looked into nobody knows which.
+#[test]
+fn links_of_the_user_stay_beside_very_many_closed_directories() {
+    let closed = "mkdir dir; cd dir; mkdir $(seq 1010); chmod 000 *; cd ..";
+    let world = workspace(&format!("mkdir real; ln -s real mine; {closed}"));
+    let told = live(&world, &[], "ln -s real new; true");
+    assert!(is_there(&world, "mine"), "{told}");
+    assert!(!is_there(&world, "new"), "{told}");
+    world.bare("rmdir dir/*").ok();
+}

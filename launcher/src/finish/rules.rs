@@ -21,6 +21,9 @@ use crate::supervise::{PART_OF_PATH, is_own_work_tree, is_spared, shadowed, work
 /// Why a link waits that was taken out of a live mount.
 const TAKEN: &str = "a link to what would count at its place";
 
+/// Why a name waits that was.
+const SHOWN: &str = "a link shows it where it would count";
+
 /// A name that patterns know only where they take any.
 const UNHEARD_OF: &str = "\u{1}";
 
@@ -120,12 +123,16 @@ impl<'a> MountRules<'a> {
             .or_else(|| self.traps.held(path, kind).map(|it| Held::Protected(it.to_owned())))
             .or_else(|| self.link(path, kind).map(Held::Protected))
             .or_else(|| self.shadows(path, kind).map(Held::Protected))
-            .or_else(|| self.taken(kind).map(Held::Protected))
+            .or_else(|| self.taken(path, kind).map(Held::Protected))
     }
 
-    /// A link that was taken out of a live mount was judged there, by more than what is known here.
-    fn taken(&self, kind: Kind) -> Option<String> {
-        (kind == Kind::Symlink && self.target.is_held).then(|| TAKEN.to_owned())
+    /// A link that was taken out of a live mount was judged there, by more than what is known here, and so was what counts
+    /// at the place of another link.
+    fn taken(&self, path: &Path, kind: Kind) -> Option<String> {
+        let is_link = kind == Kind::Symlink && self.target.is_held;
+        let is_shown = || self.target.judged.iter().any(|judged| path.starts_with(judged));
+        let why = if is_link { Some(TAKEN) } else { is_shown().then_some(SHOWN) };
+        why.map(str::to_owned)
     }
 
     /// Returns why a path is held that no pattern names. A link on the way to such a one would lead elsewhere.

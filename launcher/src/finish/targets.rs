@@ -1,11 +1,13 @@
 //! The two sides of write-back, open: the layers of a run and the directories they belong to.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
+use endow_vfs::held;
 use endow_vfs::state::{AwaitedRecord, MadeLike, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, digest_of};
 use endow_vfs::traps::Sides;
@@ -38,6 +40,8 @@ pub(crate) struct Target {
     pub(crate) clock: Clock,
     /// What changed was taken out of a live mount.
     pub(crate) is_held: bool,
+    /// What of that is held for where a link shows it, whatever its own path says.
+    pub(super) judged: BTreeSet<PathBuf>,
     /// The upper layer; `None` when it is gone.
     pub(crate) upper: Option<OwnedFd>,
     /// The name of the file and the place of its layer, where a single one is mounted.
@@ -139,6 +143,7 @@ fn target(
         made_like: mount.made_like,
         clock,
         is_held: mount.is_held(),
+        judged: judged(mount, run)?,
         upper: open_upper(mount, run, memory)?,
         single: single.map(|name| (name.to_owned(), mount.layer.clone())),
         awaited: mount.awaited.clone().map(|awaited| (awaited, kind)),
@@ -219,6 +224,18 @@ pub(super) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(CWD, path, flags, Mode::empty(), resolve)
+}
+
+fn judged(mount: &MountRecord, run: &RunDir) -> Result<BTreeSet<PathBuf>, TargetError> {
+    if !mount.is_held() {
+        return Ok(BTreeSet::new());
+    }
+    let layer = match OsFs.open_below(run.as_fd(), &mount.layer, Open::Handle) {
+        Err(Errno::NOENT) => return Ok(BTreeSet::new()),
+        layer => layer,
+    };
+    let judged = layer.and_then(|layer| held::judged(&OsFs, layer.as_fd()));
+    judged.map_err(|errno| failed(&run.path().join(&mount.layer), errno))
 }
 
 fn open_upper(

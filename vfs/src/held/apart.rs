@@ -15,44 +15,46 @@ use crate::tree::{copy_tree, remove_tree};
 const BESIDE: &str = "apart";
 
 /// Parts all of them, but for those that are kept as they are. Names of one file in the layer go on to be names of one.
-/// Returns what could not be parted.
+/// Returns what could not be parted; the layer's root where not all of it could be looked through.
 pub(super) fn part(fs: &dyn Fs, upper: BorrowedFd<'_>, kept: &BTreeSet<FileId>) -> Vec<PathBuf> {
-    let files = match shared(fs, upper, kept) {
-        Ok(files) => files,
-        Err(LayerError { path, .. }) => return vec![path],
-    };
+    let (files, mut left) = shared(fs, upper, kept);
     if files.is_empty() {
-        return Vec::new();
+        return left;
     }
-    let Ok(beside) = fs.open_dir(upper, OsStr::new("..")) else { return files.concat() };
+    let Ok(beside) = fs.open_dir(upper, OsStr::new("..")) else {
+        return [left, files.concat()].concat();
+    };
     let mut parting = Parting { fs, root: Root::new(fs, upper, Closed::Open), beside };
     let is_left = |paths: &Vec<PathBuf>| parting.part(paths).is_err();
-    let left = files.into_iter().filter(is_left).collect::<Vec<_>>().concat();
+    left.extend(files.into_iter().filter(is_left).flatten());
     // One that stays open was its owner's before.
     let _ = parting.root.close();
     left
 }
 
-/// Returns the names in the layer of each file that has further ones.
+/// Returns the names in the layer of each file that has further ones, and what could not be looked at.
 fn shared(
     fs: &dyn Fs,
     upper: BorrowedFd<'_>,
     kept: &BTreeSet<FileId>,
-) -> std::result::Result<Vec<Vec<PathBuf>>, LayerError> {
+) -> (Vec<Vec<PathBuf>>, Vec<PathBuf>) {
     let mut files: BTreeMap<FileId, (usize, Vec<PathBuf>)> = BTreeMap::new();
-    walk(fs, upper, &mut |entry| {
-        let look = |errno| LayerError { action: "look at", path: entry.path.to_owned(), errno };
-        let node = fs.node(entry.at.dir, entry.at.name).map_err(look)?;
-        let id = node.status.id;
-        if node.status.kind == Kind::File && node.links > 1 && !kept.contains(&id) {
-            let (links, names) = files.entry(id).or_default();
-            *links = node.links as usize;
-            names.push(entry.path.to_owned());
+    let mut unseen = Vec::new();
+    let walked = walk(fs, upper, &mut |entry| {
+        match fs.node(entry.at.dir, entry.at.name) {
+            Ok(node) if node.status.kind == Kind::File && node.links > 1 => {
+                let (links, names) = files.entry(node.status.id).or_default();
+                *links = node.links as usize;
+                names.push(entry.path.to_owned());
+            }
+            Ok(_) => {}
+            Err(_) => unseen.push(entry.path.to_owned()),
         }
         Ok::<_, LayerError>(Descend::Into)
-    })?;
-    let files = files.into_values().filter(|(links, names)| names.len() < *links);
-    Ok(files.map(|(_, names)| names).collect())
+    });
+    unseen.extend(walked.is_err().then(PathBuf::new));
+    files.retain(|id, (links, names)| !kept.contains(id) && names.len() < *links);
+    (files.into_values().map(|(_, names)| names).collect(), unseen)
 }
 
 struct Parting<'a> {

@@ -5,6 +5,7 @@
 //! taken away. Nothing is followed, and nothing leads out of the tree or of the layer.
 
 mod apart;
+mod judged;
 mod moving;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use std::rc::Rc;
 use crate::fs::{At, Errno, FileId, Fs, Kind, Open, Result, Status, copy_bytes};
 use crate::opening::open_way;
 use crate::sync::root::{Closed, Opened, Root};
+pub use judged::judged;
 use moving::{Moving, clear, holds};
 
 /// The most bytes that are copied while a command runs, where a layer is on another file system.
@@ -146,6 +148,14 @@ impl HeldLayer {
         }
         let looks = self.look_like_the_tree(fs, above);
         taken.and_then(|(taken, _)| looks.map(|()| taken))
+    }
+
+    /// Notes that what is taken at these paths is held, though nothing by their own words would hold it.
+    ///
+    /// # Errors
+    /// A failing call.
+    pub fn judge(&self, fs: &dyn Fs, paths: &[&Path]) -> Result<()> {
+        judged::note(fs, self.upper.as_fd(), paths)
     }
 
     /// Copies what is still to be copied: nobody writes any more. Returns what can't be, for want of room in the layer, say:

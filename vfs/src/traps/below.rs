@@ -39,8 +39,41 @@ impl NamesLeft {
     }
 }
 
-/// What was found: where it lies, and why it counts.
-type Lying = (PathBuf, String);
+/// What was found below the end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lying {
+    /// Where it lies.
+    pub place: PathBuf,
+    /// Why it counts.
+    pub lies: Lies,
+}
+
+/// Why what lies below the end of a link counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lies {
+    /// It can't be looked through, or followed.
+    Unseen,
+    /// git would take it for a repository of its own.
+    Repository,
+    /// A pattern protects what stands at the link's place, or leads there.
+    Protected(String),
+}
+
+impl Lies {
+    /// Returns the reason in words.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Unseen => UNSEEN,
+            Self::Repository => TO_GIT,
+            Self::Protected(why) => why,
+        }
+    }
+
+    fn at(self, place: impl Into<PathBuf>) -> Lying {
+        Lying { place: place.into(), lies: self }
+    }
+}
+
 /// Is told of each, and says whether to go on.
 type Told<'t> = &'t mut dyn FnMut(Lying) -> ControlFlow<()>;
 
@@ -48,9 +81,12 @@ type Told<'t> = &'t mut dyn FnMut(Lying) -> ControlFlow<()>;
 struct Search {
     /// Directories, and as what they are seen.
     pending: Vec<(PathBuf, PathBuf)>,
-    /// Those that were looked into: a link may lead in a circle.
-    known: BTreeSet<PathBuf>,
+    /// Those that were looked into, and as what: a link may lead in a circle.
+    known: BTreeSet<(PathBuf, Seen)>,
 }
+
+/// What of the place at which a directory is seen decides about names in it: a pattern, and the place's own name.
+type Seen = Option<(String, OsString)>;
 
 impl LinkTraps<'_> {
     /// Returns why a link is held whose end is, or has, what could not be searched for protected names.
@@ -63,8 +99,8 @@ impl LinkTraps<'_> {
     /// Returns why a link is held by what lies below its end in other people's code.
     pub fn below(&self, link: &Path, target: &OsStr) -> Option<String> {
         let mut found = None;
-        self.each_below(link, target, &mut |(_, why)| {
-            found = Some(why);
+        self.each_below(link, target, &mut |lying| {
+            found = Some(lying.lies.words().to_owned());
             Break(())
         });
         found
@@ -78,12 +114,16 @@ impl LinkTraps<'_> {
         while let Some((there, here)) = search.pending.pop() {
             let is_judged = || vendored_above(&here.join("x")).is_none();
             if is_judged()
-                && search.known.insert(there.clone())
+                && search.known.insert((there.clone(), self.seen(&here)))
                 && self.look_into((&there, &here), &mut search, told).is_break()
             {
                 return;
             }
         }
+    }
+
+    fn seen(&self, here: &Path) -> Seen {
+        self.protected(here).zip(here.file_name().map(OsStr::to_owned))
     }
 
     fn look_into(
@@ -94,10 +134,10 @@ impl LinkTraps<'_> {
     ) -> ControlFlow<()> {
         let names = self.sides().kinds(there, NAMES);
         let Some(names) = names.ok().filter(|names| self.names_left().take(names.len() + 1)) else {
-            return told((there.to_owned(), UNSEEN.to_owned()));
+            return told(Lies::Unseen.at(there));
         };
         if self.is_git_dir(there, &names) {
-            told((there.to_owned(), TO_GIT.to_owned()))?;
+            told(Lies::Repository.at(there))?;
         }
         for (name, kind) in names.into_iter().filter(|(name, _)| !is(name, ".git")) {
             let (inner, shown) = (there.join(&name), here.join(&name));
@@ -112,7 +152,7 @@ impl LinkTraps<'_> {
 
     fn look_at(&self, (there, here): (&Path, &Path), told: Told<'_>) -> ControlFlow<()> {
         let why = self.protected(here);
-        why.map_or(Continue(()), |why| told((there.to_owned(), why)))
+        why.map_or(Continue(()), |why| told(Lies::Protected(why).at(there)))
     }
 
     /// Looks at what may be a link: where it leads, as if it stood at its name's new place.
@@ -123,7 +163,7 @@ impl LinkTraps<'_> {
         told: Told<'_>,
     ) -> ControlFlow<()> {
         let Ok(target) = self.sides().link(&there) else {
-            return told((there, UNSEEN.to_owned()));
+            return told(Lies::Unseen.at(there));
         };
         self.look_at((&there, &here), told)?;
         let Some(target) = target else {
@@ -131,10 +171,10 @@ impl LinkTraps<'_> {
             return Continue(());
         };
         let Some(end) = self.end(&there, &target) else {
-            return told((there, UNSEEN.to_owned()));
+            return told(Lies::Unseen.at(there));
         };
         if let Some(why) = self.leads(&end) {
-            return told((there, why));
+            return told(Lies::Protected(why).at(there));
         }
         search.pending.extend(is_anothers(&end).then_some((end, here)));
         Continue(())

@@ -15,7 +15,7 @@ mod state;
 mod trees;
 mod way;
 
-pub use below::NamesLeft;
+pub use below::{Lies, Lying, NamesLeft};
 pub use git::GitTraps;
 pub use indexes::IndexWork;
 pub use link::LinkTraps;

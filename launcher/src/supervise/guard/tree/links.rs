@@ -10,7 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Kind, OsFs, Status};
-use endow_vfs::traps::{GitTraps, LinkTraps, Sides};
+use endow_vfs::traps::{GitTraps, Lies, LinkTraps, Lying, Sides};
 
 use super::{HeldName, Tree};
 use crate::plan::host::Noted;
@@ -64,8 +64,11 @@ impl Tree {
         target: &OsStr,
         links: &LinkTraps<'_>,
     ) -> Option<String> {
-        let is_any = !self.unsearched.is_empty();
-        let missed = is_any.then(|| links.unsearched(path, target, &self.unsearched)).flatten()?;
+        let whole = Path::new("");
+        // That there were more than are named says nothing of a link that was there.
+        let named = self.unsearched.iter().filter(|missed| is_news || *missed != whole);
+        let named: Vec<PathBuf> = named.cloned().collect();
+        let missed = links.unsearched(path, target, &named)?;
         (is_news || !self.is_as_old(&missed)).then(|| UNSEARCHED.to_owned())
     }
 
@@ -77,29 +80,45 @@ impl Tree {
             return;
         }
         let Ok(target) = OsFs.read_link(directory.as_fd(), name) else { return };
-        let mut found = BTreeMap::new();
-        self.judging(protect, &|links| {
+        let lying = self.judging(protect, &|links| {
             let mut all = Vec::new();
             links.each_below(path, &target, &mut |lying| {
                 all.push(lying);
                 ControlFlow::Continue(())
             });
             Some(all)
-        })
-        .into_iter()
-        .flatten()
-        .filter(|(lying, _)| self.is_new_below(lying))
-        .for_each(|(lying, why)| drop(found.insert(lying, why)));
-        for (lying, why) in found {
-            self.take_whole(lying, why, held);
+        });
+        let new = lying.into_iter().flatten().flat_map(|lying| self.new_of(lying));
+        let new: BTreeMap<PathBuf, Lies> = new.map(|it| (it.place, it.lies)).collect();
+        self.judge(&new);
+        for (place, lies) in new {
+            self.take_whole(place, lies.words().to_owned(), held);
         }
     }
 
-    /// Whether a name is new, or what git takes from it is.
-    fn is_new_below(&self, path: &Path) -> bool {
-        let parts = ["config", "hooks"].map(|part| path.join(part));
+    /// Has the end of the run hold what by its own path it would put back. Of a repository that holds what counts.
+    fn judge(&self, new: &BTreeMap<PathBuf, Lies>) {
+        let shown = new.iter().filter(|(_, lies)| !matches!(lies, Lies::Repository));
+        let shown: Vec<&Path> = shown.map(|(place, _)| place.as_path()).collect();
+        if !shown.is_empty() && self.held.judge(&OsFs, &shown).is_err() {
+            for place in shown {
+                self.missed.stays(place);
+            }
+        }
+    }
+
+    /// Returns what is new of what lies below a link. Each command of git's changes the directory of a repository: that
+    /// came there only where the one above it changed, too. Of one that was there what git runs counts by itself.
+    fn new_of(&self, lying: Lying) -> Vec<Lying> {
         let is_new = |path: &Path| self.kind(path).is_some() && !self.is_as_old(path);
-        is_new(path) || parts.iter().any(|part| is_new(part))
+        let place = &lying.place;
+        if lying.lies != Lies::Repository || is_new(place) && place.parent().is_some_and(is_new) {
+            return if is_new(place) { vec![lying] } else { Vec::new() };
+        }
+        let hooks = self.entries(&place.join("hooks")).into_iter().map(|(path, _)| path);
+        let parts = [place.join("config")].into_iter().chain(hooks);
+        let part = |place| Lying { place, lies: lying.lies.clone() };
+        parts.filter(|path| is_new(path)).map(part).collect()
     }
 
     /// Asks of links as they are now.
