@@ -202,36 +202,30 @@ fn intend(run: &RunDir, tree: &TreeRecord, captured: &Captured) -> Intended {
         intended.digest = is_new.then(|| captured.tip.clone());
         return intended;
     };
-    // What was noted by one that was killed on the way, or by a run whose branch could not go forward then.
-    if !tree.landed.is_empty() {
-        intended.references.clone_from(&tree.landed);
-        if let Some(branch) = git.branch.as_ref().filter(|it| is_new && !has_branch(tree, it)) {
-            match to_branch(run, tree, (git, branch), captured) {
-                Ok(reference) => intended.references.push(reference),
-                Err(error) => intended.error = Some(error),
-            }
-        }
-        return intended;
-    }
-    if is_new {
-        let name = format!("{OWN}/{id}");
-        let own = || LandedReference { name, old: None, new: captured.tip.clone() };
-        let branch = git.branch.as_ref();
-        let reference = match branch.map(|it| to_branch(run, tree, (git, it), captured)) {
-            Some(Ok(reference)) => reference,
-            Some(Err(error)) => {
+    // What was noted by one that was killed on the way, or by a run of which not all could be set then.
+    intended.references.clone_from(&tree.landed);
+    let name = format!("{OWN}/{id}");
+    let own = || LandedReference { name: name.clone(), old: None, new: captured.tip.clone() };
+    let mut wanted = Vec::new();
+    match git.branch.as_ref().filter(|_| is_new) {
+        Some(branch) if has_branch(tree, branch) => {}
+        Some(branch) => {
+            let reference = to_branch(run, tree, (git, branch), captured);
+            wanted.push(reference.unwrap_or_else(|error| {
                 intended.error = Some(error);
                 own()
-            }
-            None => own(),
-        };
-        intended.references.push(reference);
+            }));
+        }
+        None => wanted.extend(is_new.then(own)),
     }
-    for (name, new) in &captured.references {
-        let name = name.strip_prefix("refs/").unwrap_or(name);
-        let name = format!("{OWN}/{id}.refs/{name}");
-        intended.references.push(LandedReference { name, old: None, new: new.clone() });
-    }
+    wanted.extend(captured.references.iter().map(|(reference, new)| {
+        let reference = reference.strip_prefix("refs/").unwrap_or(reference);
+        let name = format!("{name}.refs/{reference}");
+        LandedReference { name, old: None, new: new.clone() }
+    }));
+    let is_noted = |it: &LandedReference| tree.landed.iter().any(|noted| noted.name == it.name);
+    wanted.retain(|it| !is_noted(it));
+    intended.references.extend(wanted);
     intended
 }
 
@@ -271,12 +265,16 @@ fn land(run: &RunDir, tree: &mut TreeRecord) -> Result<(), TreeEndError> {
     let [_, common] = &git.places;
     let dir = trees::open(common)?;
     give_objects(&layer(run, tree), git)?;
+    let mut first = Ok(());
     for reference in wanted {
         let LandedReference { name, old, new } = &reference;
-        put_reference(&OsFs, dir.as_fd(), name, (old.as_deref(), new))?;
-        tree.landed.push(reference);
+        match put_reference(&OsFs, dir.as_fd(), name, (old.as_deref(), new)) {
+            Ok(_) => tree.landed.push(reference),
+            // What can be set is set, and the next time tries the others again.
+            Err(error) => first = first.and(Err(error.into())),
+        }
     }
-    Ok(())
+    first
 }
 
 fn give_objects(layer: &Path, git: &GitRecord) -> Result<(), TreeEndError> {

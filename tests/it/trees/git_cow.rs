@@ -237,6 +237,31 @@ fn other_branches_and_stashes_land_beside_it() {
     }
 }
 
+/// One that somebody else has locked keeps no other from being set, and is tried again.
+#[test]
+fn references_that_could_not_be_set_land_later() {
+    let world = repository("");
+    let script = format!(
+        "set -e; for it in one two; do git checkout -q -b $it main; echo $it >t; git add t
+        git {WHO} commit -qm $it; done; git checkout -q main; echo x >file"
+    );
+    changed(&world, &["--sync", "review"], &script).ok();
+    let runs = std::fs::read_dir(world.state().join("runs")).expect("runs");
+    let id = runs.flatten().next().expect("a run").file_name().into_string().expect("text");
+    let lock = format!(".git/refs/endow/{id}.refs/heads/one.lock");
+    said(&world, &format!("mkdir -p $(dirname {lock}); touch {lock}"));
+    let apply = || crate::harness::said(&mut world.endow(["apply"]));
+    assert!(apply().fails(121).contains("one"), "it is locked");
+    let ends = |names: &[&str]| {
+        let expected = names.iter().map(|name| format!("refs/endow/{id}{name}"));
+        assert_eq!(references(&world), expected.collect::<Vec<_>>());
+    };
+    ends(&["", ".refs/heads/two"]);
+    said(&world, &format!("rm {lock}"));
+    apply().ok();
+    ends(&["", ".refs/heads/one", ".refs/heads/two"]);
+}
+
 #[test]
 fn what_no_commit_holds_is_refused_and_kept() {
     let world = repository("");
