@@ -48,9 +48,10 @@ fn settle(root: &OwnedFd) -> Result<(), Errno> {
     if keeps_birth(root, c"", status.id.dev) {
         return Ok(());
     }
-    match OsFs.set_mode(root.as_fd(), status.mode) {
+    // Bits can't be set again as they are: the kernel takes set-group-ID from who is not in the group.
+    match OsFs.set_times(root.as_fd(), &status) {
         // Nor can the command's changes be written there.
-        Err(Errno::PERM | Errno::ROFS) => Ok(()),
+        Err(Errno::PERM | Errno::ROFS | Errno::NOSPC | Errno::DQUOT) => Ok(()),
         set => set,
     }
 }
