@@ -1,6 +1,6 @@
 //! Making it so: from a policy to a kernel-enforced view, and a supervisor outside it.
 //!
-//! The modules are the stages of a run, in the order in which it passes through them.
+//! The modules are the stages of a run and what these use; `docs/architecture.md` has their order.
 
 #[cfg(all(feature = "test-switches", not(debug_assertions)))]
 compile_error!("test-switches takes protection away: it is for tests, never for release builds");
