@@ -28,6 +28,7 @@ const RULES: &[fn(&Tree) -> Vec<Complaint>] = &[
     documents::architecture_names_folders,
     functions::are_short,
     imports::follow_the_table,
+    imports::rows_have_folders,
     imports::only_cli_prints,
     layout::files_are_short,
     layout::files_have_module_docs,
