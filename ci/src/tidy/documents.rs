@@ -11,7 +11,16 @@ const TEST: &str = "cargo ci test";
 const ARCHITECTURE: &str = "docs/architecture.md";
 
 /// The crates whose module folders the architecture page names.
-const CRATES: &[&str] = &["policy/src", "vfs/src", "launcher/src", "launcher/adapters/broker/src"];
+const CRATES: &[&str] = &[
+    "policy/src",
+    "vfs/src",
+    "launcher/src",
+    "launcher/adapters/bridge/src",
+    "launcher/adapters/broker/src",
+    "launcher/adapters/common/src",
+    "launcher/adapters/reapi/src",
+    "launcher/adapters/ssh-agent/src",
+];
 
 /// The changelog has a section for what is not released.
 pub(super) fn changelog_has_unreleased(tree: &Tree) -> Vec<Complaint> {
