@@ -21,24 +21,6 @@ mod workspace;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo ci <task>
-
-  test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
-  provision [kernels] [aarch64]          fetch other people's work that tests do (network)
-  prepare [kernels] [aarch64]            the same, and build the tests meanwhile
-  check                                  formatting, lints, documentation, tidy
-  tidy                                   the project's own rules about its text
-  bench [launch] [memory] [build] [sync] [materialize] [network]
-                                         measure against the floor and against bubblewrap
-        [--rounds N] [--peer NAME] [--core LIST] [--json]
-  kernels [6.1] [6.12] [6.12-aarch64] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
-                                         run the tests on kernels of Debian, in qemu, and on this one
-  mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
-  package                                build the release and make a Debian package of it
-  sanitize [FILTER...]                   run the unit tests with AddressSanitizer
-  fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus";
-
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (task, rest) = match args.split_first() {
@@ -60,11 +42,11 @@ fn main() -> ExitCode {
         // The other end of what `bench network` measures, started by it.
         "peer" => bench::peer::run(rest).map(|()| ExitCode::SUCCESS),
         "help" | "--help" | "-h" => {
-            println!("{USAGE}");
+            println!("{}", usage());
             return ExitCode::SUCCESS;
         }
         _ => {
-            eprintln!("{USAGE}");
+            eprintln!("{}", usage());
             return ExitCode::from(2);
         }
     };
@@ -75,4 +57,28 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Returns what `cargo ci` can be told to do.
+fn usage() -> String {
+    let benchmarks = bench::ALL.join(" ");
+    format!(
+        "\
+usage: cargo ci <task>
+
+  test [FILTER...] [-- TEST-OPTION...]   build and run every test, as an ordinary user and as root
+  provision [kernels] [aarch64]          fetch other people's work that tests do (network)
+  prepare [kernels] [aarch64]            the same, and build the tests meanwhile
+  check                                  formatting, lints, documentation, tidy
+  tidy                                   the project's own rules about its text
+  bench [WHAT...] [--rounds N] [--peer NAME] [--core LIST] [--json]
+                                         what a sandbox costs, beside the floor and bubblewrap: all, or of
+        {benchmarks}
+  kernels [6.1] [6.12] [6.12-aarch64] [running] [--smoke|--reduced|--whole] [--write] [-- FILTER...]
+                                         run the tests on kernels of Debian, in qemu, and on this one
+  mutations [LAYER...] [--write]         run the attacks without each layer: which tests notice
+  package                                build the release and make a Debian package of it
+  sanitize [FILTER...]                   run the unit tests with AddressSanitizer
+  fuzz [TARGET] [--seconds N] [--keep]   hostile input for what reads it; --keep adds to the corpus"
+    )
 }

@@ -35,7 +35,7 @@ use self::scratch::Scratch;
 use crate::workspace;
 
 /// Everything that can be measured.
-const ALL: [&str; 10] = [
+pub(crate) const ALL: [&str; 10] = [
     "launch",
     "memory",
     "build",
