@@ -92,7 +92,7 @@ pub(super) fn wait(run: &mut RunDir, (layer, at): (&Path, &Path)) -> Result<(), 
         .map_err(|errno| PrepareError::await_at(run, errno))
 }
 
-/// The same for a single file that is published.
+/// Makes the layer of a single file that is published and does not exist yet, and notes where the command makes it.
 pub(super) fn wait_file(run: &mut RunDir, (layer, at): (&Path, &Path)) -> Result<(), PrepareError> {
     make_upper(run, layer)?;
     let made = make_single_absent(&OsFs, run.as_fd(), (layer, at));

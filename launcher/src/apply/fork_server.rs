@@ -30,11 +30,11 @@ const ANSWER: usize = size_of::<i32>();
 enum Question {
     /// A first process.
     Make(Wanted),
-    /// That what came along is closed.
+    /// To close the descriptors that came along.
     Close,
-    /// That first processes from now on carry out other steps of their plans: those that follow.
+    /// To forget the steps that first processes carried out so far: others follow.
     Forget,
-    /// That they carry out these steps, after those that were named before.
+    /// To have first processes from now on carry out these steps, after those that were named before.
     Learn(Vec<Init>),
 }
 
@@ -54,7 +54,7 @@ struct Wanted {
     streams: [RawFd; 2],
 }
 
-/// Such a process. It ends with the one that started it, or when that drops this.
+/// A fork server. Its process ends with the one that started it, or when that drops this.
 #[derive(Debug)]
 pub(crate) struct ForkServer {
     way: Rc<Way>,
@@ -109,7 +109,7 @@ impl Awaited {
 }
 
 impl ForkServer {
-    /// Starts one, which has of this process's descriptors the standard streams alone.
+    /// Starts a fork server, which has of this process's descriptors the standard streams alone.
     pub(crate) fn start() -> Result<Self, SpawnError> {
         let strings = own_strings()?;
         let (ours, theirs) = sys::socket::pair().map_err(SpawnError::system)?;
@@ -144,7 +144,7 @@ impl ForkServer {
         packets.try_for_each(|packet| sys::socket::send_at_once(&self.way.socket, packet, &[]))
     }
 
-    /// Has it close these, which may take a while.
+    /// Has the fork server close descriptors, which may take a while.
     pub(crate) fn close(&self, descriptors: Vec<OwnedFd>) {
         for some in descriptors.chunks(sys::socket::DESCRIPTORS_MAX) {
             let passed: Vec<_> = some.iter().map(AsFd::as_fd).collect();

@@ -19,17 +19,17 @@ pub(crate) struct HalfWay<'a> {
 }
 
 impl<'a> HalfWay<'a> {
-    /// Prepares it for a path of the view.
+    /// Returns the note on the directory at a path of the view, still to be written.
     pub(crate) fn new(run: BorrowedFd<'a>, path: &'a Path) -> Self {
         Self { run, path }
     }
 
-    /// Writes it; an error when another one stands, whose directory nobody brought to an end.
+    /// Writes the note; an error when another one stands, whose directory nobody brought to an end.
     pub(crate) fn begin(&self) -> Result<(), Errno> {
         symlinkat(self.path, self.run, NAME)
     }
 
-    /// Takes it away.
+    /// Takes the note away.
     pub(crate) fn end(&self) -> Result<(), Errno> {
         unlinkat(self.run, NAME, AtFlags::empty())
     }

@@ -45,15 +45,15 @@ const UNUSED_MAX: usize = 20;
 /// How many are known that are in use. More are those of sandboxes that did not start: nobody brings them back.
 const USED_MAX: usize = 4;
 
-/// What this process has for first processes.
+/// The network namespaces that this process has for first processes.
 #[derive(Default)]
 pub(super) struct Networks {
-    /// Whether this process has left the network it was started in, for a user namespace of its own, which has
-    /// these.
+    /// Whether this process has left the network it was started in, for a user namespace of its own, which has the
+    /// network namespaces.
     are_entered: bool,
-    /// Whether one could not be made or entered: none is tried again, and each first process makes its own.
+    /// Whether a namespace could not be made or entered: none is tried again, and each first process makes its own.
     have_failed: bool,
-    /// Those that came back, the first of them first.
+    /// Namespaces that came back, the first of them first.
     unused: VecDeque<Network>,
     used: Vec<Network>,
 }
@@ -75,7 +75,7 @@ impl Networks {
         Self { are_entered: true, ..Self::default() }
     }
 
-    /// Enters one that is as new; `None` where a first process is to make its own.
+    /// Enters a network namespace that is as new; `None` where a first process is to make its own.
     pub(super) fn enter(&mut self) -> Option<Network> {
         if !self.are_entered && !self.have_failed {
             self.are_entered = own_users().is_ok();
@@ -97,7 +97,7 @@ impl Networks {
         self.are_entered
     }
 
-    /// Keeps the one that a first process has.
+    /// Notes the namespace that a first process has.
     pub(super) fn lend(&mut self, network: Option<Network>) {
         self.used.extend(network);
         if self.used.len() > USED_MAX {
@@ -105,7 +105,7 @@ impl Networks {
         }
     }
 
-    /// Keeps those of ended sandboxes, for others if they turn out to be as new.
+    /// Keeps the namespaces of ended sandboxes, for others if they turn out to be as new.
     pub(super) fn take_back(&mut self, ended: Vec<OwnedFd>) {
         for namespace in ended {
             let identity = sys::identity::of(&namespace).ok();

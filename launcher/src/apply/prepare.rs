@@ -257,7 +257,7 @@ pub(crate) fn prepare(
     prepare_in(None, plan, (state, id), watch)
 }
 
-/// Carries them out in the directory of a run that is over, when there is one: it is empty again.
+/// Carries out the host-side steps in the directory of a run that is over, when there is one: it is empty again.
 pub(crate) fn prepare_in(
     before: Option<Before>,
     plan: &Plan,

@@ -38,7 +38,7 @@ fn end() -> ! {
     sys::clone::exit_now(0)
 }
 
-/// It has no heap: what is there was cleared, and nothing is put there.
+/// What pid 1 knows while it reaps. It has no heap: what is there was cleared, and nothing is put there.
 #[derive(Clone, Copy)]
 struct Reaper {
     socket: BorrowedFd<'static>,
@@ -57,7 +57,7 @@ enum State {
         status: i32,
         until_ms: Option<i64>,
     },
-    /// Those had their time and were killed.
+    /// What outlived the command had its time and was killed.
     Killed {
         status: i32,
     },
@@ -153,7 +153,7 @@ impl Reaper {
         }
     }
 
-    /// Asks those that outlive the command to end, once.
+    /// Asks the processes that outlive the command to end, once.
     fn end_leftovers(&mut self) {
         if let State::Ending { status, until_ms: None } = self.state {
             let _ = sys::signal::kill(-1, libc::SIGTERM);

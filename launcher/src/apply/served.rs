@@ -11,11 +11,11 @@ use super::message::Message;
 use crate::sys::socket::DESCRIPTORS_MAX;
 use crate::sys::{self, internet, route};
 
-/// What was made so far. Each says by itself what it is: by its type, and by its address.
+/// The sockets that were made so far. Each says by itself what it is: by its type, and by its address.
 #[derive(Debug, Default)]
 pub(super) struct Sockets(Vec<OwnedFd>);
 
-/// Makes a range local, unless the kernel does not know such addresses at all.
+/// Makes a range of addresses local; does nothing for one of IPv6 where the kernel has no IPv6.
 pub(super) fn local(address: IpAddr, prefix_len: u8) -> Result<(), Errno> {
     unless_unknown(address, route::make_local(address, prefix_len))
 }
@@ -39,7 +39,7 @@ impl Sockets {
         (0..count).try_for_each(|_| internet::socket(SocketType::STREAM).map(|it| self.0.push(it)))
     }
 
-    /// Hands them to the supervisor.
+    /// Hands the sockets to the supervisor.
     pub(super) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         let sockets = std::mem::take(&mut self.0);
         for some in sockets.chunks(DESCRIPTORS_MAX) {
@@ -50,7 +50,7 @@ impl Sockets {
     }
 }
 
-/// Without the sixth version in the kernel, nobody inside can use such an address either.
+/// Takes the failure of a kernel without IPv6 for none: nobody inside can use an address of that either.
 fn unless_unknown(address: IpAddr, result: Result<(), Errno>) -> Result<(), Errno> {
     match result {
         Err(

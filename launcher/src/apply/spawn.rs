@@ -158,7 +158,7 @@ pub(crate) struct Repeated {
     opening: Opening,
     early: Vec<InitStep>,
     lowering: Lowering,
-    /// The same steps, each some of them, until the fork server has them.
+    /// The early steps, in packets of some each, until the fork server has them.
     packets: RefCell<Option<Vec<Vec<u8>>>>,
     /// What follows the view.
     confinement: Confinement,
@@ -204,14 +204,14 @@ impl Repeated {
 }
 
 impl Begun {
-    /// Has it carry out steps with which the plan will begin; where it begins otherwise, another
+    /// Has pid 1 carry out steps with which the plan will begin; where the plan begins otherwise, another
     /// pid 1 is made.
     pub(crate) fn go_ahead(&mut self, steps: &[InitStep]) {
         // A string that no call can take is found again with the plan.
         self.send(steps).unwrap_or_default();
     }
 
-    /// Has it build a part of the view while the rest is planned.
+    /// Has pid 1 build a part of the view while the rest is planned.
     pub(crate) fn go_on(&mut self, sketch: &Sketch) {
         if *sketch.opening() == self.opening
             && let Some(next) = sketch.ahead().strip_prefix(self.early.as_slice())
@@ -230,7 +230,7 @@ impl Begun {
         [Some(self.paper.as_raw_fd()), socket, process].into_iter().flatten().collect()
     }
 
-    /// Has it open the rest of a sandbox; returns whether what it was told first is the beginning of that.
+    /// Has pid 1 open the rest of a sandbox; returns whether what it was told first is the beginning of that.
     pub(crate) fn open_rest(&mut self, opening: &Opening) -> bool {
         let namespaces = self.opening.namespaces.zip(opening.namespaces);
         let network = namespaces.and_then(|(now, then)| now.network_for(then));
@@ -271,7 +271,7 @@ impl Begun {
         self.tell(packet)
     }
 
-    /// Says something to a pid 1 that does what it is told. One that is gone has said why. Should it be there, it
+    /// Sends a message to pid 1. That it is gone is no error: it has said why. Should it be there all the same, it
     /// is told nothing any more, and ends.
     fn tell(&self, message: &[u8]) -> Result<(), Errno> {
         let Some(socket) = &self.socket else { return Ok(()) };
@@ -345,7 +345,7 @@ pub(crate) fn begin(opening: &Opening, cgroup: Option<RawFd>) -> Result<Begun, S
     }
 }
 
-/// Has a fork server do the same.
+/// Has a fork server make the first process of a sandbox, which begins with the opening.
 fn begin_by(
     server: &ForkServer,
     opening: &Opening,
