@@ -37,7 +37,7 @@ const ANSWER_MAX: u64 = 64 << 20;
 /// The most bytes of memory of its own that it may have: what it reads may ask for more.
 const MEMORY_MAX: u64 = 6 << 30;
 
-/// What such a process reaches.
+/// What a confined process reaches.
 #[derive(Debug, Default)]
 pub(crate) struct Reach<'a> {
     /// Directories and files that it may read.
@@ -97,7 +97,7 @@ pub(crate) fn run<T: Serialize + DeserializeOwned>(
     watched(reach, &|_| {}, |_| work())
 }
 
-/// Does the same, and calls `watch` now and then with what the work tells of itself.
+/// Does `work` as [`run`] does, and calls `watch` now and then with what the work tells of itself.
 ///
 /// # Errors
 /// As [`run`].
@@ -134,7 +134,7 @@ pub(crate) fn watched<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// Waits for the end of such a process and says what that is where no answer came.
+/// Waits for the end of a confined process and says what that is where no answer came.
 fn died(pid: i32) -> Result<ConfinedError, ConfinedError> {
     let ended = sys::wait::until_ended(pid);
     let ended = ended.map_err(failed("wait for the confined process"))?;
@@ -154,7 +154,7 @@ fn answered<T: Serialize>(mut told: &File, answer: Result<T, i32>) -> i32 {
     i32::from(!written)
 }
 
-/// Returns what it answered, if it did.
+/// Returns what the process answered, if it did.
 fn read<T: DeserializeOwned>(
     answer: OwnedFd,
     (progress, watch): (OwnedFd, &dyn Fn(Progress)),

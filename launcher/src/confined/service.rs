@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use super::{ANSWER_MAX, ConfinedError, Reach, close_others, confine, died, failed, unconfined};
 use crate::sys;
 
-/// Such a process. Dropped, it is killed and waited for.
+/// A confined process that answers questions. Dropped, it is killed and waited for.
 #[derive(Debug)]
 pub(crate) struct Service<Q, A> {
     questions: File,
@@ -26,7 +26,7 @@ pub(crate) struct Service<Q, A> {
 }
 
 impl<Q: Serialize + DeserializeOwned, A: Serialize + DeserializeOwned> Service<Q, A> {
-    /// Starts a process that reaches this and answers by `work`. The caller has no threads.
+    /// Starts a process that reaches what `reach` names and answers by `work`. The caller has no threads.
     ///
     /// # Errors
     /// A process that can't be made or confined.
@@ -56,10 +56,10 @@ impl<Q: Serialize + DeserializeOwned, A: Serialize + DeserializeOwned> Service<Q
         }
     }
 
-    /// Asks it something.
+    /// Asks the process a question and waits for the answer.
     ///
     /// # Errors
-    /// It is dead; whoever asks again needs another one.
+    /// The process is dead; whoever asks again needs another one.
     pub(crate) fn ask(&mut self, question: &Q) -> Result<A, ConfinedError> {
         let answer = write(&mut self.questions, question).and_then(|()| read(&mut self.answers));
         answer.map_err(|_| self.died())
@@ -93,7 +93,7 @@ impl<Q, A> Drop for Service<Q, A> {
     }
 }
 
-/// Says whether it is confined, and answers until nobody asks any more; returns the exit code.
+/// Says whether this process is confined, and answers until nobody asks any more; returns the exit code.
 fn answer_all<Q: DeserializeOwned, A: Serialize>(
     mut asked: File,
     mut told: &File,
