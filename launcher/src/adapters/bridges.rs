@@ -13,7 +13,7 @@ const NEWS_MAX: usize = 1_000;
 /// The longest order with all addresses: a message has room for as much (net.core.wmem_default, socket(7)).
 const ORDER_MAX: usize = 128 << 10;
 
-/// The process, and what it told. Dropped, it ends.
+/// The process that serves bridges, and what it told. Dropped, it ends.
 #[derive(Debug)]
 pub(crate) struct Bridges {
     adapter: Adapter,
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 }
 
 impl Bridges {
-    /// Starts it. From then on nobody else has the socket that listens.
+    /// Starts the process. From then on nobody else has the socket that listens.
     pub(crate) fn start(
         order: &BridgeOrder,
         listener: OwnedFd,
@@ -47,12 +47,12 @@ impl Bridges {
         Ok(Self { adapter, asked: Asked::default() })
     }
 
-    /// Returns what tells that it has ended.
+    /// Returns what tells that the process has ended.
     pub(crate) fn end(&self) -> Option<End> {
         self.adapter.end(Helper::Bridges)
     }
 
-    /// Tells it what is this machine, or beside it, now. What is too long to tell is not known.
+    /// Tells the process what is this machine, or beside it, now. What is too long to tell is not known.
     pub(crate) fn surround(&self, nearby: &Nearby) -> Result<(), Errno> {
         let tell = |nearby: &Nearby| {
             let message = serde_json::to_vec(nearby).map_err(|_| Errno::INVAL)?;
@@ -79,7 +79,7 @@ impl Bridges {
         news
     }
 
-    /// Ends it, and returns what was asked for.
+    /// Ends the process, and returns what was asked for.
     pub(crate) fn finish(mut self) -> Asked {
         self.news();
         self.asked

@@ -19,7 +19,7 @@ const ORDER_MAX: usize = 256 << 10;
 pub(crate) struct Broker(Adapter);
 
 impl Broker {
-    /// Starts it. What is told to it is wiped here.
+    /// Starts the broker. What is told to it is wiped here.
     pub(super) fn start(mut order: BrokerOrder, withheld: &[String]) -> Result<Self, AdapterError> {
         let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
         let written = serde_json::to_writer(&mut *message, &order);
@@ -32,12 +32,12 @@ impl Broker {
         Adapter::start(Helper::Broker.program(), &message, &[], environment).map(Self)
     }
 
-    /// Returns what tells that it has ended.
+    /// Returns what tells that the broker has ended.
     pub(crate) fn end(&self) -> Option<End> {
         self.0.end(Helper::Broker)
     }
 
-    /// Puts it before a connection to the host of this number. Returns the side of the client, who
+    /// Puts the broker before a connection to the host of this number. Returns the side of the client, who
     /// says and hears what stands between plain HTTP and TLS.
     pub(crate) fn stand_before(&self, number: usize, far: OwnedFd) -> Result<OwnedFd, Errno> {
         let number = u32::try_from(number).map_err(|_| Errno::INVAL)?;

@@ -30,7 +30,7 @@ fn joined(path: &[HostPath]) -> OsString {
     if joined.is_empty() { "/nonexistent".into() } else { joined }
 }
 
-/// What a process does with variables. It gets none of these names.
+/// What a process outside does with variables. It gets none of the names that come along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Environment<'a> {
     /// It looks up names and speaks TLS: it gets what says how, and nothing else.

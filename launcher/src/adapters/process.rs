@@ -25,7 +25,7 @@ const ANSWER_MAX: usize = 1 << 14;
 /// The most bytes of an answer to a question.
 const LONG_ANSWER_MAX: usize = 192 << 10;
 
-/// Why such a process does not serve.
+/// Why an adapter does not serve.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AdapterError {
     /// The program is not there.
@@ -42,7 +42,7 @@ pub(crate) enum AdapterError {
     NoAnswer(PathBuf),
 }
 
-/// Such a process. Dropped, it is told to end and waited for.
+/// An adapter's process. Dropped, it is told to end and waited for.
 #[derive(Debug)]
 pub(super) struct Adapter {
     control: Option<OwnedFd>,
@@ -103,7 +103,7 @@ impl Adapter {
         }
     }
 
-    /// Returns what tells that it has ended; nothing where the kernel has no descriptor for that.
+    /// Returns what tells that the adapter has ended; nothing where the kernel has no descriptor for that.
     pub(super) fn end(&self, of: Helper) -> Option<End> {
         let pidfd = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).ok()?;
         Some(End { of, pidfd })
@@ -177,7 +177,7 @@ impl Helper {
     }
 }
 
-/// What tells that such a process has ended.
+/// What tells that a process of endow's own has ended.
 #[derive(Debug)]
 pub(crate) struct End {
     /// Which one.
@@ -186,12 +186,12 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Returns what becomes readable then.
+    /// Returns what becomes readable when the process has ended.
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
-    /// Returns whether it has ended.
+    /// Returns whether the process has ended.
     pub(crate) fn has_come(&self) -> bool {
         wait(self.pidfd.as_fd(), Duration::ZERO).is_some()
     }

@@ -103,8 +103,8 @@ fn is_visible(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Has the user's shell write it. The command may ask at the terminal. It runs in `/`: what lies in
-/// the project, which earlier commands have written, is no part of it.
+/// Returns the value that a command of the user's writes, run by the shell. The command may ask at the terminal.
+/// It runs in `/`: what lies in the project, which earlier commands have written, is no part of it.
 fn written_by(command: &str, given: Given<'_>) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     let what = || "what its command writes".to_owned();
     let failed = |source| SecretError::Read { what: what(), source };

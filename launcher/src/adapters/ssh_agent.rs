@@ -12,7 +12,7 @@ use super::process::{Adapter, AdapterError, End, Helper};
 pub(crate) struct SshAgentFilter(Adapter);
 
 impl SshAgentFilter {
-    /// Starts it. From then on nobody else has the socket that listens.
+    /// Starts the filter. From then on nobody else has the socket that listens.
     pub(crate) fn start(
         order: &SshAgentOrder,
         listener: OwnedFd,
@@ -24,7 +24,7 @@ impl SshAgentFilter {
         Adapter::start(program, &message, &with, Environment::Programs(withheld)).map(Self)
     }
 
-    /// Returns what tells that it has ended.
+    /// Returns what tells that the filter has ended.
     pub(crate) fn end(&self) -> Option<End> {
         self.0.end(Helper::SshAgent)
     }

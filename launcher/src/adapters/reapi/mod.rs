@@ -67,14 +67,14 @@ pub(crate) enum RemoteError {
     /// The user's store lacks a content, or has it damaged.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is more than can be taken.
+    /// What is to be fetched is more than can be taken.
     #[error(
         "no room for {bytes} bytes: the disk of the store has {free} left, of which half is taken"
     )]
     NoRoom {
-        /// What it would be.
+        /// The bytes that are to be fetched.
         bytes: u64,
-        /// What is free.
+        /// The bytes that are free.
         free: u64,
     },
     /// A file for contents can't be made, read or written.
