@@ -43,7 +43,7 @@ const fn letter(operation: Operation) -> u8 {
     }
 }
 
-/// Reads that many answers, error numbers and 0 for what worked; returns what follows them, too.
+/// Reads `count` answers, error numbers and 0 for what worked; returns what follows them, too.
 pub(crate) fn read(said: &str, count: usize) -> Result<(Vec<i32>, &str), CommandError> {
     let mut rest = said;
     let mut answers = Vec::with_capacity(count);

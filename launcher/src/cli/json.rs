@@ -12,7 +12,7 @@ pub(crate) fn text(name: &[u8]) -> Value {
         .map_or_else(|_| json!({"base64": base64::encode(name)}), |text| json!(text))
 }
 
-/// The same for a path.
+/// A path as text, or as `{"base64": ..}` when it is not UTF-8.
 pub(crate) fn path(path: &Path) -> Value {
     text(path.as_os_str().as_bytes())
 }

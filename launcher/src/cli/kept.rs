@@ -190,14 +190,14 @@ impl Kept {
         Ok(opened)
     }
 
-    /// The same for a run whose record can't be used.
+    /// Locks a run whose record can't be used.
     pub(crate) fn open_unusable(&self, run: &Listed) -> Result<RunDir, CommandError> {
         let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
         let state = self.state.as_ref().ok_or_else(gone)?;
         Ok(state.open_run(&OsFs, &run.id)?)
     }
 
-    /// The same for a run whose write-back the caller finishes first.
+    /// Locks a run whose write-back the caller finishes first, and reads again what it is.
     pub(crate) fn open_begun(&self, run: &Listed, verb: Verb) -> Result<Opened, CommandError> {
         let gone = || CommandError::new(Kind::Usage, "no such run").about(&run.id);
         let dir = self.open_unusable(run)?;

@@ -15,7 +15,7 @@ const OF_SERVICES: [&str; 4] = ["_API_KEY", "_TOKEN", "_BASE_URL", "_API_BASE"];
 /// What the profiles of agents extend.
 const AGENT: &str = "agent";
 
-/// Says so to whoever looks, of a command that ended with a code.
+/// Says to whoever looks which profile or variables a command may have lacked that ended with a code other than 0.
 pub(crate) fn tell(planned: &Planned, ended: &Ended, output: &Output) {
     let has_failed = matches!(ended.outcome, Outcome::Exited(code) if code != 0);
     if !has_failed || !output.shows_notices() || has_profile(planned) {

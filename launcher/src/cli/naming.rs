@@ -35,7 +35,7 @@ pub(crate) fn accept(name: &str, state: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Accepts it once more, and keeps others from doing so until the run has it.
+/// Accepts a name once more, and keeps other processes from taking it until the run has it.
 pub(crate) fn take(name: &str, state: &Path) -> Result<Option<OwnedFd>, CommandError> {
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let lock = match open(state.join("runs"), flags, Mode::empty()) {

@@ -9,11 +9,11 @@ use super::{args, descriptors};
 use crate::apply::{self, Begun};
 use crate::plan;
 
-/// Options that make it of no use: output that is captured, and no run at all.
+/// Options with which an early pid 1 is of no use: output that is captured, and no run at all.
 const OTHERS: [&str; 5] = ["--json", "--help", "-h", "--version", "-V"];
 
-/// Makes it where the arguments look like those of a run, and the caller left nothing open that it would hold as
-/// long as the arguments are read. Where it can't be made, the same is tried for a policy, and told.
+/// Makes pid 1 early where the arguments look like those of a run, and the caller left nothing open that it would
+/// hold as long as the arguments are read. Where that fails, it is tried again for a policy, and told.
 pub(super) fn open(arguments: &[OsString]) -> Option<Begun> {
     let own = Ids { uid: geteuid().as_raw(), gid: getegid().as_raw() };
     let may_serve = may_serve(arguments) && descriptors::is_nothing_inherited();

@@ -66,7 +66,7 @@ pub(crate) fn pick(
     pick_to_end(kept, chosen, verb, (output, Stuck::Stays))
 }
 
-/// The same where it is said what becomes of a write-back that can't be finished.
+/// Finds, locks and opens the run as [`pick`] does; `stuck` says what becomes of a write-back that can't be finished.
 pub(crate) fn pick_to_end(
     kept: &Kept,
     chosen: &Chosen,
@@ -104,7 +104,8 @@ pub(crate) fn finish_begun(
     Ok(false)
 }
 
-/// The same for a run that a sweep found; one without a record is left alone.
+/// Finishes what a killed process left of a run that a sweep found; tells whether there was anything. A run without
+/// a record is left alone.
 pub(crate) fn finish_left(
     state: &StateDir,
     id: &RunId,
@@ -204,7 +205,7 @@ impl Picked {
         self.selection_of(&|_| false)
     }
 
-    /// The same where some may be paths of trees.
+    /// Returns what the named paths mean in each mount, where some may be paths of trees.
     pub(crate) fn selection_beside_trees(&self) -> Result<Selection, CommandError> {
         self.selection_of(&|path| self.record.trees.iter().any(|it| in_tree(path, it).is_some()))
     }
@@ -247,7 +248,7 @@ impl Picked {
         if found.is_empty() { all(&inside) } else { found }
     }
 
-    /// The same in mounts whose directory can't be opened.
+    /// Returns where a path is in the mounts whose directory can't be opened.
     fn places_in_gone(&self, path: &HostPath) -> Vec<(u32, PathBuf)> {
         let gone = self.targets.gone.iter();
         gone.filter_map(|it| Some((it.number, it.place(path)?))).collect()
@@ -260,7 +261,7 @@ impl Picked {
         gone.filter(|it| selection.means(it.number)).collect()
     }
 
-    /// The same of what was written back.
+    /// Returns the mounts in which something that is meant was written back, and whose directory can't be opened.
     pub(crate) fn gone_applied(&self, selection: &Selection) -> Result<Vec<&Gone>, CommandError> {
         let ledger = self.ledger()?;
         let has_any = |it: &&Gone| ledger.applied(it.number).next().is_some();
@@ -273,7 +274,7 @@ impl Picked {
         self.look_beside(&|_, _| false)
     }
 
-    /// The same where some paths are known for something else.
+    /// Says what changed; every path that was named must have a change, or be known for something else.
     pub(crate) fn look_beside(
         &self,
         is_known: &dyn Fn(u32, &Path) -> bool,
@@ -378,7 +379,7 @@ impl Picked {
         Ok(())
     }
 
-    /// Says so; returns whether it is so.
+    /// Says that a recorded live workspace can't be compared, where that is so; returns whether it is.
     pub(crate) fn tell_recorded(&self, output: &Output) -> bool {
         let is_recorded = self.is_recorded();
         if is_recorded {

@@ -177,7 +177,7 @@ fn create(directory: impl AsFd) -> io::Result<(String, File)> {
     Err(Errno::EXIST.into())
 }
 
-/// Opens it to write after what the command wrote there.
+/// Opens a report's file to write after what the command wrote there.
 fn append(path: &Path) -> io::Result<File> {
     File::options().append(true).open(path)
 }

@@ -102,7 +102,7 @@ pub(crate) fn run(
     Ok(Ran { not_done: heard.not_done, ..ran })
 }
 
-/// The same, of a run that began at `since`.
+/// Starts the sandbox of a run that began at `since` and supervises it to its end.
 fn run_watched(
     planned: &Planned,
     prepared: &mut Prepared,

@@ -79,7 +79,7 @@ const PATH_OF_EXECVP: &str = "/bin:/usr/bin";
 /// Tells what a variable has.
 type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
-/// Reads them; `directory` is what `-C` says.
+/// Reads the surroundings; `directory` is what `-C` says.
 pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandError> {
     if let Some(directory) = directory {
         std::env::set_current_dir(directory)
@@ -93,8 +93,8 @@ pub(crate) fn read(directory: Option<&Path>) -> Result<Surroundings, CommandErro
     Ok(surroundings)
 }
 
-/// Reads them where the environment is the command's: it does not say who the user is, and where endow's own
-/// directories are.
+/// Reads the surroundings where the environment is the command's: it does not say who the user is, and where endow's
+/// own directories are.
 pub(crate) fn of_account() -> Result<Surroundings, CommandError> {
     read_by(&|_| None)
 }

@@ -33,7 +33,7 @@ impl Trials {
         Self { checks: checks(planned, listening), _listener: listener }
     }
 
-    /// Tries all of it in one sandbox.
+    /// Tries all rules in one sandbox.
     pub(crate) fn make(self, planned: Planned) -> Result<Verified, CommandError> {
         let level = planned.plan.enforcement.level;
         let (answers, seen) = ask(planned, &self.checks)?;
@@ -41,7 +41,7 @@ impl Trials {
     }
 }
 
-/// What came of it.
+/// What came of trying the rules of a sandbox.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verified {
     /// Whether every rule that was tried holds.
@@ -80,7 +80,7 @@ fn checks(planned: &Planned, listening: Option<u16>) -> Vec<Check> {
     verify::checks((plan, policy, &planned.host), &questions, listening)
 }
 
-/// Asks all of it in one sandbox.
+/// Has a helper try all rules in one sandbox; returns its answers and what it saw.
 fn ask(mut planned: Planned, checks: &[Check]) -> Result<(Vec<i32>, Seen), CommandError> {
     let questions: Vec<_> =
         checks.iter().flat_map(|check| &check.trials).filter_map(question).collect();
@@ -149,7 +149,7 @@ pub(crate) fn code(holds: bool) -> ExitCode {
     ExitCode::from(if holds { 0 } else { BROKEN })
 }
 
-/// Says it to people.
+/// Returns what came of the rules as text for people.
 pub(crate) fn text(told: &Verified, output: &Output) -> String {
     let mut lines: Vec<String> = told.rules.iter().filter_map(|it| line(it, output)).collect();
     let count = |holds| told.rules.iter().filter(|rule| rule.holds == holds).count();
@@ -159,7 +159,7 @@ pub(crate) fn text(told: &Verified, output: &Output) -> String {
     lines.concat()
 }
 
-/// Everything that was tried, and with `--verbose` what was not; with `--quiet` what is broken alone.
+/// Returns the line of a rule that was tried, with `--verbose` of any, with `--quiet` of a broken one alone.
 fn line(rule: &ToldRule, output: &Output) -> Option<String> {
     let word = match rule.holds {
         Some(false) => "broken",

@@ -44,7 +44,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Returns those that are wanted.
+    /// Returns the actions that are wanted.
     pub(super) fn chosen(&self) -> impl Iterator<Item = &Action> {
         self.graph.order().iter().filter_map(|number| self.actions.get(*number))
     }

@@ -25,7 +25,7 @@ use crate::cli::error::{CommandError, Kind};
 const LOOK: Duration = Duration::from_millis(50);
 /// A log is written anew when fewer than one of so many lines still count.
 const WORTH: usize = 4;
-/// So many of a path count.
+/// How many of the newest entries of a path count.
 const LAST: usize = 2;
 
 /// What builds put into one directory.

@@ -264,7 +264,7 @@ struct Outside {
 }
 
 impl Outside {
-    /// Finds it.
+    /// Finds the environment that no action and no command has a say in.
     ///
     /// # Errors
     /// A command may have written what says who asks.

@@ -72,13 +72,13 @@ impl<'s> Results<'s> {
         (is_of && is_whole(&result, self.store)).then_some(result)
     }
 
-    /// Whether any are shared.
+    /// Returns whether results are shared.
     pub(super) fn are_shared(&self) -> bool {
         self.remote.is_some()
     }
 
-    /// Looks those up together that are shared: one after the other each would wait for the way to the server and
-    /// back. They come in the order of their actions.
+    /// Looks up the shared results of several actions together: one after the other each would wait for the way to the
+    /// server and back. They come in the order of their actions.
     pub(super) fn find_shared(&self, actions: &[(&Action, Digest)]) -> Vec<Option<ActionResult>> {
         let Some(remote) = &self.remote else { return vec![None; actions.len()] };
         let asked = actions.iter().copied().filter(|(action, _)| self.looks_up(action));

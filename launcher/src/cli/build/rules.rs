@@ -27,7 +27,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Takes those that hold below a directory.
+    /// Returns the rules that hold below a directory.
     pub(super) fn of(
         policy: &Policy,
         directory: &Path,

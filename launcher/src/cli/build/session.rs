@@ -301,7 +301,7 @@ impl<'s> Session<'s> {
         Ok(Ready { tree, named, known })
     }
 
-    /// Looks those up together that are shared and may be next.
+    /// Looks up together the shared results of the actions that may be next.
     fn look_ahead(&mut self, schedule: &Schedule<'_>) {
         if !self.results.are_shared() {
             return;

@@ -40,7 +40,7 @@ pub(super) struct Workers<'d> {
     failed: VecDeque<Answer>,
 }
 
-/// One of them.
+/// A worker of a build.
 struct Worker {
     socket: UnixStream,
     pid: i32,
@@ -62,8 +62,9 @@ impl Drop for Workers<'_> {
 }
 
 impl<'d> Workers<'d> {
-    /// Has at most so many, and else one for each processor. Those that a machine is likely to need are started at once: what this process
-    /// will have in memory would make each of their own starts slower. Others follow when they are needed.
+    /// Allows for at most `most` workers, and else one for each processor. Those that a machine is likely to need are
+    /// started at once: what this process will have in memory would make each of their own starts slower. Others follow
+    /// when they are needed.
     pub(super) fn new(dirs: &'d Dirs, most: Option<NonZeroUsize>) -> Self {
         let most = most.or_else(|| std::thread::available_parallelism().ok());
         let most = most.map_or(1, NonZeroUsize::get);
@@ -152,7 +153,7 @@ impl<'d> Workers<'d> {
     }
 }
 
-/// Executes what it is told until nobody tells it more.
+/// Executes the orders that come, as a worker, until no more come.
 fn work(orders: &UnixStream, dirs: &Dirs) {
     rustix::process::umask(Mode::from_raw_mode(UMASK));
     // Nothing of the caller's reaches a command.

@@ -16,7 +16,7 @@ use crate::cli::picked::{self, Picked};
 use crate::cli::{exit, json, landed, recounted, synced};
 use crate::finish::{self, Gone, OfMount, Selection, Target, WriteBackError};
 
-/// Also a run of which only a part was written back.
+/// What `undo` takes: also a run of which only a part was written back.
 const UNDO: Verb = Verb {
     word: "undo",
     states: &[RunState::Applied, RunState::Waiting, RunState::Interrupted],
@@ -139,7 +139,7 @@ fn uncovered(
     Ok(all.filter(|(_, list)| !list.is_empty()).collect())
 }
 
-/// Names it.
+/// Names what can't be taken back since no original of it was recorded.
 fn tell_uncovered(uncovered: &[OfMount<Vec<Uncovered>>], output: &Output) {
     let names = |(at, list): &OfMount<Vec<Uncovered>>| synced::names_of(at, list);
     let names: Vec<String> = uncovered.iter().flat_map(names).collect();
@@ -154,7 +154,7 @@ impl Left<'_> {
         gone.chain(self.others.iter().map(|it| it.path.as_path().to_owned())).collect()
     }
 
-    /// Names them; returns whether there are any.
+    /// Names what stays after an undo; returns whether there is anything.
     fn tell(&self, output: &Output) -> bool {
         for other in &self.others {
             let path = &other.path;

@@ -78,14 +78,14 @@ impl Lessons {
         files.iter().filter_map(|path| read(path)).collect()
     }
 
-    /// Forgets all of them; returns how many there were.
+    /// Forgets what is remembered of all runs; returns of how many that was.
     pub(crate) fn forget(&self) -> io::Result<usize> {
         let count = self.files()?.len();
         gone(fs::remove_dir_all(&self.directory))?;
         Ok(count)
     }
 
-    /// In the order of time, which their names have.
+    /// Returns the files of lessons in the order of time, which their names have.
     fn files(&self) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -103,7 +103,7 @@ fn now() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// Another process may be faster.
+/// Takes what is gone already for removed: another process may be faster.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

@@ -56,7 +56,8 @@ fn paths(run: &Finished, observed: &Observed) -> BTreeSet<GuestPath> {
     places.filter_map(|at| Some(plan.placement.covering(&at)?.spec.at.clone())).collect()
 }
 
-/// A word such as `registry:npm` is named by the origin of what it stands for.
+/// Returns whether a connection was allowed by a rule. A word such as `registry:npm` is named by the origin of what
+/// it stands for.
 fn allowed(entry: &Entry, rule: &HostRule) -> bool {
     let word = rule.to_string();
     let by = |(rule, origin): &(String, String)| {

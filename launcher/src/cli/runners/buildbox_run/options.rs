@@ -36,7 +36,7 @@ const IGNORED: [&str; 10] = [
     "ra-keepalive-time",
     "ra-token-reload-interval",
 ];
-/// The same, without a value.
+/// Flags without a value that change nothing of what an action sees and leaves.
 const IGNORED_FLAGS: [&str; 2] = ["disable-localcas", "output-bypass-local-cache"];
 
 /// What a command line asks for.

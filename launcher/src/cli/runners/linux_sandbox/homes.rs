@@ -38,7 +38,7 @@ impl Homes {
         self.own.contains(path) || self.others.contains(path)
     }
 
-    /// Returns those that nobody makes empty yet.
+    /// Returns the homes that nobody makes empty yet.
     pub(super) fn others(&self) -> impl Iterator<Item = PathBuf> {
         self.others.iter().cloned()
     }
@@ -48,7 +48,7 @@ fn paths(home: &Path) -> BTreeSet<PathBuf> {
     [fs::canonicalize(home).ok(), Some(home.to_owned())].into_iter().flatten().collect()
 }
 
-/// Returns whether it is a directory of the user's, as `/usr` is none.
+/// Returns whether a path is a directory of the user's, as `/usr` is none.
 fn is_home(path: &Path) -> bool {
     let found = fs::metadata(path).ok().filter(fs::Metadata::is_dir);
     path.is_absolute()

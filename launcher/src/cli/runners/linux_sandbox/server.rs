@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{geteuid, getppid};
 
-/// Bazel's client gives it to each server, once.
+/// The option that names the output base: Bazel's client gives it to each server, once.
 const OPTION: &[u8] = b"--output_base=";
 
 /// Returns the output base that the parent of this process was started with, where that is one of the same user.
@@ -25,7 +25,7 @@ pub(super) fn output_base() -> Option<PathBuf> {
     of_arguments(&arguments).filter(|_| is_parent)
 }
 
-/// Finds it among arguments that a zero ends each.
+/// Finds the output base among arguments that a zero byte ends each.
 fn of_arguments(arguments: &[u8]) -> Option<PathBuf> {
     let base = arguments.split(|byte| *byte == 0).find_map(|it| it.strip_prefix(OPTION))?;
     let base = PathBuf::from(OsStr::from_bytes(base));

@@ -24,7 +24,7 @@ const SHARED: [&str; 2] = ["/dev/shm", "/tmp"];
 enum Shown {
     /// This of the host.
     Fixed(PathBuf),
-    /// The same of the host, to be changed.
+    /// The same place of the host, to be changed.
     Writable,
     /// An empty directory.
     Memory,
