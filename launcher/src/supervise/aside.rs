@@ -11,11 +11,11 @@ use crate::sys;
 use crate::sys::clone::Cloned;
 use crate::sys::signal::SignalSet;
 
-/// How much less of the processor they get than the command.
+/// How much less of the processor these processes get than the command.
 const NICENESS: i32 = 5;
 
-/// Such a process. Dropped, it is told that the run is over, and what it is just doing is waited
-/// for.
+/// A process that works beside the supervisor. Dropped, it is told that the run is over, and what it is just
+/// doing is waited for.
 #[derive(Debug)]
 pub(super) struct Aside {
     pid: i32,
@@ -27,7 +27,7 @@ pub(super) struct Aside {
     done: OwnedFd,
 }
 
-/// By what such a process knows that the run is over, or the supervisor gone.
+/// By what a process beside the supervisor knows that the run is over, or the supervisor gone.
 #[derive(Debug)]
 pub(crate) struct Over {
     told: OwnedFd,
@@ -43,7 +43,7 @@ impl Aside {
         })
     }
 
-    /// Starts one that gets as much of the processor as the command.
+    /// Starts a process that does `work` and gets as much of the processor as the command.
     pub(super) fn start_awake(work: impl FnOnce(&Over) -> bool) -> Result<Self, Errno> {
         let (over, going_on) = pipe_with(PipeFlags::CLOEXEC)?;
         let (done, working) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -63,17 +63,18 @@ impl Aside {
         }
     }
 
-    /// Tells it that the run is over, without waiting.
+    /// Tells the process that the run is over, without waiting.
     pub(super) fn stop(&self) {
         let _ = rustix::io::write(&self.going_on, b"-");
     }
 
-    /// Tells it likewise when this process is about to wait for something else than it, on the processor that is then free.
+    /// Tells the process that the run is over, when the caller is about to wait for something else: it wakes up on the
+    /// caller's processor, which is then free.
     pub(super) fn stop_here(&self) {
         sys::processor::call_here(self.pid, || self.stop());
     }
 
-    /// Tells it that the run is over and waits for it; returns whether it did its work, and did not die
+    /// Tells the process that the run is over and waits for it; returns whether it did its work, and did not die
     /// before.
     pub(super) fn finish(&self) -> bool {
         self.stop();
@@ -92,8 +93,8 @@ impl Drop for Aside {
     }
 }
 
-/// What a terminal sends to the command is not for it, nor what kills all of the supervisor's group (`timeout -s KILL`):
-/// when the supervisor dies, it ends what it is doing and follows.
+/// Takes this process out of the supervisor's group. What a terminal sends to the command is not for it, nor what
+/// kills all of that group (`timeout -s KILL`): when the supervisor dies, it ends what it is doing and follows.
 fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
     setpgid(None, None)?;
     if getppid() != Some(supervisor) {
@@ -103,12 +104,12 @@ fn apart(supervisor: Pid) -> Result<OwnedFd, Errno> {
 }
 
 impl Over {
-    /// Returns whether it is.
+    /// Returns whether the run is over.
     pub(crate) fn is_over(&self) -> bool {
         self.wait(None, Some(Timeout { tv_sec: 0, tv_nsec: 0 }))
     }
 
-    /// Waits for it.
+    /// Waits until the run is over.
     pub(super) fn wait_for(&self) {
         while !self.wait(None, None) {}
     }
@@ -130,7 +131,7 @@ impl Over {
         }
     }
 
-    /// Waits for it, for something else, or for some time; returns whether it is over.
+    /// Waits until the run is over, for something else to read, or for some time; returns whether the run is over.
     pub(super) fn wait(&self, other: Option<&OwnedFd>, timeout: Option<Timeout>) -> bool {
         let over = PollFd::new(&self.told, PollFlags::IN);
         let other = other.map(|other| PollFd::new(other, PollFlags::IN));

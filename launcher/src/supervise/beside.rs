@@ -7,7 +7,7 @@ use endow_policy::BridgeNews;
 use super::bridging::Bridging;
 use crate::adapters::{Asked, End, Helper};
 
-/// The one that serves bridges, and what tells of the end of each.
+/// The process that serves bridges, and what tells of the end of each process beside.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     bridges: Option<Bridging>,
@@ -27,7 +27,7 @@ impl Beside {
         bridges.chain(self.ends.iter().map(End::descriptor))
     }
 
-    /// Returns those that have ended since this was asked last.
+    /// Returns the processes that have ended since this was asked last.
     pub(super) fn lost(&mut self) -> impl Iterator<Item = Helper> {
         self.ends.extract_if(.., |end| end.has_come()).map(|end| end.of)
     }
@@ -37,7 +37,7 @@ impl Beside {
         self.bridges.iter_mut().flat_map(Bridging::look).collect()
     }
 
-    /// Ends them, and returns what was asked for over bridges, when any were open.
+    /// Ends the process that serves bridges, and returns what was asked for over them, when any were open.
     pub(super) fn finish(self) -> Option<Asked> {
         self.bridges.map(Bridging::finish)
     }

@@ -21,7 +21,7 @@ impl Bridging {
         Self { bridges, surroundings, known }
     }
 
-    /// Returns what tells that it has ended.
+    /// Returns what tells that the process has ended.
     pub(super) fn end(&self) -> Option<End> {
         self.bridges.end()
     }
@@ -32,7 +32,7 @@ impl Bridging {
         self.bridges.descriptor().into_iter().chain(near)
     }
 
-    /// Tells it what is near now, before it hears of more requests; returns what was asked for.
+    /// Tells the process what is near now, before it hears of more requests; returns what was asked for.
     pub(super) fn look(&mut self) -> Vec<(BridgeNews, Option<OwnedFd>)> {
         if let Some(now) = self.surroundings.as_mut().map(Surroundings::now)
             && *now != self.known
@@ -43,7 +43,7 @@ impl Bridging {
         self.bridges.news()
     }
 
-    /// Ends it, and returns what was asked for.
+    /// Ends the process, and returns what was asked for.
     pub(super) fn finish(self) -> Asked {
         self.bridges.finish()
     }

@@ -23,7 +23,7 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Returns whether it still waits, so that its process id is its own.
+    /// Returns whether the call still waits, so that the process id it came with is still the caller's.
     pub(super) fn still_waits(self) -> bool {
         announced::still_waits(self.listener, self.call)
     }

@@ -37,7 +37,7 @@ impl Capture {
         Self::of([None, None])
     }
 
-    /// The same, with all that comes in files.
+    /// Makes the pipes, and has all that comes put into files; the write ends are for the command.
     pub(crate) fn to_files(files: [OwnedFd; 2]) -> Result<(Self, [OwnedFd; 2]), Errno> {
         Self::of(files.map(Some))
     }

@@ -41,7 +41,7 @@ pub(super) struct Target<'a> {
 pub(super) enum Covered {
     /// The name is covered now.
     Now,
-    /// It was already.
+    /// It was covered already.
     Already,
     /// It leads to something else, or to nothing.
     Other,
@@ -54,7 +54,7 @@ impl Covered {
 /// The exit code of a helper that failed; the others are numbers of [`Covered::ALL`].
 const FAILED: i32 = 255;
 
-/// That of one that had no room for a descriptor.
+/// The exit code of a helper that had no room for a descriptor.
 const SHORT: i32 = 254;
 /// How often a helper is tried where there is no room for a process, and how long after the last try.
 const TRIES: u32 = 20;

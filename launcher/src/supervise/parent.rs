@@ -10,7 +10,7 @@ pub(crate) fn die_with_parent() -> Result<(), Errno> {
     die_with(sys::start::parent())
 }
 
-/// Ends this process when its parent ends. One that has ended already sends no signal any more.
+/// Ends this process when its parent ends. A parent that has ended already sends no signal any more: that is an error.
 pub(crate) fn die_with(parent: Option<Pid>) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == parent { Ok(()) } else { Err(Errno::SRCH) }

@@ -42,14 +42,14 @@ pub(crate) enum Attempt {
     Failed,
 }
 
-/// The process, which ends with the run.
+/// The publisher, a process that ends with the run.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     aside: Aside,
 }
 
 impl Publisher {
-    /// Starts it; `publish` makes both sides of the file of a mount the same, as long as the run is
+    /// Starts the publisher; `publish` makes both sides of the file of a mount the same, as long as the run is
     /// not over.
     pub(crate) fn start(
         files: &[PublishedFile],
@@ -69,7 +69,7 @@ impl Publisher {
         Ok(Self { aside })
     }
 
-    /// Has it write back nothing that it did not look at yet, and does not wait for it.
+    /// Has the publisher write back nothing that it did not look at yet, and does not wait for it.
     pub(crate) fn stop(&self) {
         self.aside.stop();
     }

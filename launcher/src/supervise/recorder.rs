@@ -22,7 +22,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Starts it for a run whose directory is `run`.
+    /// Starts the recorder for a run whose directory is `run`.
     pub(crate) fn start(
         plan: &Checkpoint,
         (run, stamp): (&Path, Timespec),

@@ -101,7 +101,7 @@ impl Renewal {
         self.watch.descriptor()
     }
 
-    /// Starts a process that does the same until it is dropped.
+    /// Starts a process that covers names in place of the supervisor, until it is dropped.
     pub(super) fn stand_in(&mut self, sandbox: &Sandbox) -> Result<Aside, Errno> {
         let queue = self.watch.queue()?;
         let news = queue.share()?;
@@ -161,7 +161,7 @@ impl Name {
     fn renew(&mut self, watch: &Watch, covers: &[PathBuf; 2], sandbox: &Sandbox) -> Outcome {
         for _ in 0..ATTEMPTS {
             let directory = match watch.open(self.directory) {
-                // It is not where it was, and what is there is not that.
+                // The directory is not where it was: what is there now is another one.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Outcome::Settled,
                 Err(errno) => return Outcome::Failed(errno),
                 Ok(directory) => directory,
@@ -174,7 +174,7 @@ impl Name {
         Outcome::Moving
     }
 
-    /// Returns whether that is news. Before there is a sandbox, and after it, nobody sees anything.
+    /// Returns whether this failure is news. Before there is a sandbox, and after it, nobody sees anything.
     fn fails(&mut self, errno: Errno) -> bool {
         errno != Errno::SRCH && !std::mem::replace(&mut self.is_told, true)
     }
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// One that was left out was never covered again, and those after it were told by wrong numbers.
+    /// A name that was left out was never covered again, and those after it were told by wrong numbers.
     #[test]
     fn no_name_is_left_out_whose_directory_can_not_be_opened() {
         for count in [2, 300] {

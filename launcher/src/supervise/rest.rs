@@ -16,7 +16,7 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// Returns one that is to come.
+    /// Returns a rest that is to come.
     pub(super) fn wanted() -> Self {
         Self { is_wanted: true, latest: None }
     }

@@ -37,7 +37,7 @@ impl Seen {
         })
     }
 
-    /// Returns whether it can't be told from what replaced it at once.
+    /// Returns whether what was found can't be told from what replaced it at once.
     pub(super) fn is_young(self) -> bool {
         self.young
     }

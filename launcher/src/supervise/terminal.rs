@@ -38,12 +38,12 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 const SOMEBODY: i32 = 0;
 
 impl Line {
-    /// Looks whether there is one.
+    /// Looks whether there is a terminal.
     pub(super) fn new() -> Self {
         Self { was_there: is_there(), leads: sys::terminal::leads_session(), asked: None }
     }
 
-    /// Returns whether it is the same request to end once more.
+    /// Returns whether a signal is the same request to end once more.
     pub(super) fn repeats(&mut self, arrived: Arrived) -> bool {
         let Arrived { signal, sender, .. } = arrived;
         let asks = matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP);

@@ -30,7 +30,7 @@ pub(super) struct Watch {
     inotify: Option<Inotify>,
 }
 
-/// One of them.
+/// A watched directory.
 #[derive(Debug)]
 enum Directory {
     /// Known wherever it is moved.

@@ -47,7 +47,7 @@ pub(crate) struct Watching<'a> {
 /// The patterns of protected names in a mount, compiled where they are already, and as they are written.
 pub(crate) type Patterns<'a> = (Option<&'a ProtectSet>, &'a [PatternRule]);
 
-/// Those that the process has.
+/// The patterns that the process has.
 enum Rules {
     Compiled(ProtectSet),
     Written(Vec<PatternRule>),
@@ -117,7 +117,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// The process, which ends with the run.
+/// The guard, a process that ends with the run.
 #[derive(Debug)]
 pub(crate) struct Guarding {
     /// What it tells, until it ends.
@@ -139,7 +139,7 @@ pub(crate) enum End {
 }
 
 impl Guarding {
-    /// Starts it.
+    /// Starts the guard.
     pub(crate) fn start(watching: Watching<'_>, walk: &Walk<'_>) -> Result<Self, Errno> {
         let (news, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let aside = Aside::start_awake(move |over| watching.work(over, walk, &tell))?;
@@ -158,17 +158,17 @@ impl Guarding {
         names
     }
 
-    /// Tells it that the run is over, without waiting.
+    /// Tells the guard that the run is over, without waiting.
     pub(super) fn stop(&self) {
         self.aside.stop();
     }
 
-    /// Tells it the same, to work on this processor.
+    /// Tells the guard that the run is over, and has it work on this processor.
     pub(super) fn stop_here(&self) {
         self.aside.stop_here();
     }
 
-    /// Has it take away what must be, and waits for that, where nobody hears what it tells any more.
+    /// Has the guard take away what must be, and waits for that, where nobody hears what it tells any more.
     pub(super) fn look_last(&self) {
         self.stop();
         while Told::default().read(&self.news).1 {
@@ -177,7 +177,7 @@ impl Guarding {
         self.aside.finish();
     }
 
-    /// Returns whether it has died, once.
+    /// Returns whether the guard has died before its work was done: true once.
     pub(super) fn is_lost(&mut self) -> bool {
         !self.is_open && self.end.is_none() && self.end() == End::Early
     }
@@ -196,7 +196,7 @@ impl Guarding {
         (all, end)
     }
 
-    /// It tells nothing more: it has done its work, or is gone.
+    /// Returns how the guard ended. It tells nothing more: it has done its work, or is gone.
     fn end(&mut self) -> End {
         let aside = &self.aside;
         let end = || if aside.finish() { End::Whole } else { End::Early };

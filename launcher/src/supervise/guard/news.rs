@@ -33,7 +33,7 @@ pub(crate) struct Missed {
 /// What was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// It could not be searched for protected names.
+    /// What is there could not be searched for protected names.
     Unsearched,
     /// A protected name could not be taken away.
     Stays,
@@ -51,7 +51,7 @@ impl Why {
         }
     }
 
-    /// Says it before the path.
+    /// Returns the words that stand before the path in a message.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Unsearched => "could not be searched for new protected names",

@@ -65,7 +65,7 @@ pub(super) struct Tree {
     roots: Vec<PathBuf>,
     /// When the run began.
     started: SystemTime,
-    /// The same, where it is not known what was there further down.
+    /// When the run began, where it is not known what was there further down.
     begun: Option<SystemTime>,
     /// What was spared, or is taken away when nobody waits.
     later: BTreeSet<PathBuf>,
@@ -127,7 +127,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Returns what of it was not looked at, or is left.
+    /// Returns what of the mount was not looked at, or is left.
     pub(super) fn missed(&self) -> impl Iterator<Item = Missed> {
         self.missed.of(self.number)
     }

@@ -38,7 +38,7 @@ pub(super) struct Judged {
     pub(super) is_there: bool,
 }
 
-/// The process, as long as it is there.
+/// The process that judges names, as long as it is there.
 #[derive(Debug)]
 pub(super) struct Explainer(Option<Working>);
 
@@ -53,7 +53,7 @@ struct Working {
 }
 
 impl Explainer {
-    /// Starts it, with the view's root. Where that can't be, nothing is judged.
+    /// Starts the process, with the view's root. Where that can't be, nothing is judged.
     pub(super) fn start(root: &OwnedFd, judge: &Judge<'_>) -> Self {
         Self(start(root, judge).ok())
     }
@@ -104,7 +104,7 @@ impl Explainer {
     }
 }
 
-/// It may wait for a file system that never answers: it is not waited for.
+/// The process may wait for a file system that never answers: it is killed, and not waited for.
 impl Drop for Working {
     fn drop(&mut self) {
         let _ = sys::signal::send(&self.pidfd, libc::SIGKILL);
@@ -177,7 +177,7 @@ fn start(root: &OwnedFd, judge: &Judge<'_>) -> Result<Working, Errno> {
     }
 }
 
-/// Closes all else: a lock of the run, and pipes whose end somebody waits for, would be held on.
+/// Closes all descriptors but two: a lock of the run, and pipes whose end somebody waits for, would be held on.
 fn keep_only(kept: [&OwnedFd; 2]) -> Result<(), Errno> {
     let mut numbers = kept.map(|fd| fd.as_raw_fd().cast_unsigned());
     numbers.sort_unstable();

@@ -24,7 +24,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Returns whether it lies on the very mount at `at`, and on none below that.
+    /// Returns whether the name lies on the very mount at `at`, and on none below that.
     pub(super) fn is_on_mount(&self, at: &Path) -> bool {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;

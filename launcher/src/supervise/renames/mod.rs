@@ -174,7 +174,7 @@ impl Drop for Renames {
     }
 }
 
-/// Nothing of a run outlives its supervisor.
+/// Has the kernel kill this process when the supervisor ends: nothing of a run outlives that.
 pub(super) fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(supervisor) { Ok(()) } else { Err(Errno::SRCH) }

@@ -118,7 +118,7 @@ impl Renewal {
         self.hidden().filter_map(|(number, name)| self.away(number, name))
     }
 
-    /// Names that may have been taken away, also where the command has made others in their place since.
+    /// Returns the names that may have been taken away, also where the command has made others in their place since.
     fn all_taken(&self) -> impl Iterator<Item = Away<'_>> {
         let all = self.hidden().filter_map(|(number, name)| {
             let root = OsFs.open_canonical(name.renew.source.as_path()).ok()?;
@@ -156,7 +156,8 @@ impl Renewal {
         (all, has_displaced)
     }
 
-    /// Costs one call for a name that stands where it was, where its directory is held open.
+    /// Returns a name that the command has moved away; `None` for one that stands where it was, or whose directory the
+    /// host removed. For the former it costs one call where the directory is held open.
     fn away<'a>(&'a self, number: usize, name: &'a Name) -> Option<Away<'a>> {
         let (renew, id) = (&name.renew, name.seen?.id());
         let opened = self.watch.open(name.directory);
@@ -240,7 +241,7 @@ struct OpenPlace {
 }
 
 impl Place {
-    /// Opens it, up where the command has closed it to its owner.
+    /// Opens the directory, up where the command has closed it to its owner.
     fn open(
         &self,
         watch: &Watch,

@@ -11,7 +11,7 @@ use endow_vfs::git_dir::KEPT;
 
 use super::{HeldName, Queue, Tree};
 
-/// A name of such a directory.
+/// A name in a directory where a repository keeps submodules or linked work trees.
 struct Kept {
     path: PathBuf,
     kind: Kind,

@@ -8,7 +8,7 @@ use super::super::news::{Missed, Why};
 /// The most paths that are told of a mount.
 const MOST: usize = 32;
 
-/// Those of one mount.
+/// What the end of a run could not do in one mount.
 #[derive(Debug, Default)]
 pub(super) struct AllMissed(RefCell<Vec<(PathBuf, Why)>>);
 
@@ -35,7 +35,7 @@ impl AllMissed {
         }
     }
 
-    /// Returns them as they are told of a guard.
+    /// Takes all that was noted, as it is told of the mount with this number.
     pub(super) fn of(&self, guard: usize) -> impl Iterator<Item = Missed> {
         let all = self.0.take().into_iter();
         all.map(move |(path, why)| Missed { guard, path, why })

@@ -64,7 +64,7 @@ impl<'a> Way<'a> {
         self.aside.as_ref().map(|aside| aside.is.clone())
     }
 
-    /// Leaves all as it was.
+    /// Takes back what was made and put aside, so that all is as it was.
     pub(super) fn take_back(&self) {
         for (above, name) in self.made.iter().rev() {
             // One that holds something by now stays.
