@@ -59,7 +59,7 @@ pub(super) struct Answers<'a> {
 
 enum Answer {
     Content(Vec<u8>),
-    /// It is missing, or not what it should be.
+    /// The content is missing, or not what it should be.
     Other,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Gone {
     pub(crate) path: HostPath,
     /// Changes of the command are in its layer.
     pub(crate) has_changes: bool,
-    /// It is live.
+    /// The mount is live.
     pub(crate) is_live: bool,
     /// What the kernel said.
     errno: Errno,

@@ -12,7 +12,7 @@ pub(crate) struct InView {
     pub(crate) at: GuestPath,
     /// What leads to it on the host, below the directory that paths are relative to.
     path: PathBuf,
-    /// It is of what was taken out of a live mount.
+    /// The mount is of what was taken out of a live mount.
     pub(crate) is_held: bool,
 }
 

@@ -11,7 +11,7 @@ use endow_vfs::sync::OpenIndexes;
 use super::targets::{open_root, time};
 use crate::plan::step::UPPER;
 
-/// Opens those of a run that has just begun.
+/// Opens the indexes of repositories in the mounts of a run that has just begun.
 pub(crate) fn open_indexes(record: Option<&Record>) -> OpenIndexes {
     let mut open = OpenIndexes::default();
     for (number, mount) in mounts(record) {

@@ -251,7 +251,7 @@ impl Protects {
         Ok(Self { common: compiled(&record.protect)? })
     }
 
-    /// Returns those that hold below the root of a mount.
+    /// Returns the protected names that hold below the root of a mount.
     pub(super) fn of(
         &self,
         mount: &MountRecord,

@@ -295,7 +295,7 @@ impl Target {
         }
     }
 
-    /// Returns whether it is live once it is there, and watched then.
+    /// Returns whether the mount is of what did not exist, and is live and watched once that is there.
     pub(super) fn is_guarded(&self) -> bool {
         self.awaited.as_ref().is_some_and(|(awaited, _)| awaited.guarded)
     }

@@ -298,7 +298,7 @@ fn end_begun(
     Ok(ended)
 }
 
-/// Of a mount that the journal tells of and that can't be opened it is said why.
+/// Turns the error into one that says why a mount can't be opened, where the journal tells of such a mount.
 fn known(error: SyncError, gone: &[Gone]) -> WriteBackError {
     let of_gone = |mount: u32| gone.iter().find(|gone| gone.number == mount);
     match &error {
@@ -343,7 +343,7 @@ fn await_unlocked(run: &RunDir, targets: &[Target]) {
     }
 }
 
-/// The same without joining it with earlier write-backs of single files.
+/// Writes back as [`write_back`] does, without joining it with earlier write-backs of single files.
 pub(super) fn write_back_apart(
     run: &RunDir,
     record: &Record,

@@ -22,9 +22,9 @@ const LONGEST: usize = 32 << 20;
 pub(super) enum Conflicts {
     /// Nothing: then there is no merge.
     Stay,
-    /// It is the host's, unless there is more in it than one word or number.
+    /// The value is the host's, unless there is more in it than one word or number.
     ToHost,
-    /// It is the run's, with the same exception.
+    /// The value is the run's, unless there is more in it than one word or number.
     ToRun,
 }
 

@@ -142,8 +142,9 @@ fn known<'a>(
     changes.iter().filter_map(of).collect()
 }
 
-/// One of after the start may hold what the host did meanwhile, which would then count as undone by
-/// the run; one of before is older than what both sides began with, or that itself.
+/// Returns whether a remembered content may be the base of a merge. One of after the start may hold what the host
+/// did meanwhile, which would then count as undone by the run; one of before is older than what both sides began
+/// with, or that itself.
 fn is_base(blob: &Blob, target: &Target) -> bool {
     let is_told = target.clock == Clock::Steady;
     is_told && u64::from(blob.stamp.size()) <= LARGEST && blob.stamp.is_before(target.stamp.into())
