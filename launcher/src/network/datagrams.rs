@@ -83,7 +83,7 @@ impl First {
         self.bytes.len()
     }
 
-    /// Returns one for tests.
+    /// Returns a datagram for tests.
     #[cfg(test)]
     pub(super) fn of_length(length: usize) -> Self {
         let from = SocketAddr::from(([127, 0, 0, 1], 1));

@@ -72,14 +72,14 @@ impl Listeners {
         Ok(key)
     }
 
-    /// Closes one.
+    /// Closes a listener.
     pub(super) fn remove(&mut self, poll: &Poll, key: Key) {
         if let Some(listener) = self.listening.remove(key) {
             poll.remove(listener.socket.as_fd());
         }
     }
 
-    /// Sees to it that there is one at an address of the namespace.
+    /// Sees to it that there is a listener at an address of the namespace.
     pub(super) fn ensure(
         &mut self,
         poll: &Poll,

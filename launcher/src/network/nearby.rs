@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::sys::routes::{self, Near, Nearness};
 
-/// Keeps it, and what tells of changes.
+/// What is this machine or beside it, and what tells of changes.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
     changes: OwnedFd,
@@ -15,7 +15,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// Reads it for the first time.
+    /// Reads what is this machine or beside it for the first time.
     pub(crate) fn new() -> Result<Self, Errno> {
         let changes = routes::changes()?;
         Ok(Self { changes, nearby: read()? })
@@ -26,7 +26,7 @@ impl Surroundings {
         self.changes.as_fd()
     }
 
-    /// Returns it as it is now. Where it can't be read any more, every address may be near.
+    /// Returns what is near now. Where that can't be read any more, every address may be near.
     pub(crate) fn now(&mut self) -> &Nearby {
         if routes::have_changed(self.changes.as_fd()) || self.nearby.is_unread() {
             self.nearby = read().unwrap_or_else(|_| Nearby::unread());
@@ -35,7 +35,7 @@ impl Surroundings {
     }
 }
 
-/// Reads it once.
+/// Reads once what is this machine or beside it.
 pub(crate) fn read() -> Result<Nearby, Errno> {
     let near = routes::near()?;
     let ranges = |nearness| {

@@ -83,7 +83,7 @@ impl Outgoing {
     }
 }
 
-/// Those for which an address is being dialled.
+/// The connections for which an address is being dialled.
 #[derive(Debug, Default)]
 pub(super) struct Outgoings {
     dialling: Slab<Dialling>,
@@ -149,7 +149,7 @@ impl Outgoings {
         })
     }
 
-    /// Returns those whose time has come.
+    /// Returns the connections whose time has come.
     pub(super) fn due(&self, now: Instant) -> Vec<Key> {
         self.deadlines.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
     }

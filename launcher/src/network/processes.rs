@@ -49,7 +49,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Returns whether more may be taken.
+    /// Returns whether a search may take more time now.
     fn allows(&mut self, now: Instant) -> bool {
         let passed = self.asked.replace(now).map(|asked| now.saturating_duration_since(asked));
         self.spent = self.spent.saturating_sub(passed.unwrap_or_default() / SHARE);

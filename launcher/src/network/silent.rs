@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::poll::Poll;
 use super::slab::{Key, Slab};
 
-/// How long one may be silent (for questions: RFC 7766, 6.2.3).
+/// How long a connection may be silent (for questions: RFC 7766, 6.2.3).
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Connections, each with its time.
@@ -24,26 +24,26 @@ impl<T> Default for Silent<T> {
 }
 
 impl<T: AsFd> Silent<T> {
-    /// Takes one that has been silent from now on.
+    /// Takes a connection, which has been silent from now on.
     pub(super) fn insert(&mut self, connection: T, now: Instant) -> Key {
         let until = now + PATIENCE;
         self.deadline = self.deadline.or(Some(until));
         self.all.insert((connection, until))
     }
 
-    /// Returns one that is there.
+    /// Returns a connection that is there.
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         self.all.get_mut(key).map(|(connection, _)| connection)
     }
 
-    /// Notes that one has said something.
+    /// Notes that a connection has said something.
     pub(super) fn heard(&mut self, key: Key, now: Instant) {
         if let Some((_, until)) = self.all.get_mut(key) {
             *until = now + PATIENCE;
         }
     }
 
-    /// Gives one back.
+    /// Gives a connection back.
     pub(super) fn remove(&mut self, key: Key) -> Option<T> {
         self.all.remove(key).map(|(connection, _)| connection)
     }
@@ -59,12 +59,12 @@ impl<T: AsFd> Silent<T> {
         self.all.iter().map(|(key, _)| key).collect()
     }
 
-    /// When to look for those that were silent for too long.
+    /// When to look for connections that were silent for too long.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Lets those go.
+    /// Lets the connections go that were silent for too long.
     pub(super) fn expire(&mut self, poll: &Poll, now: Instant) {
         if self.deadline.is_none_or(|at| now < at) {
             return;

@@ -32,12 +32,12 @@ pub(crate) struct Inside<'a> {
 pub(super) struct Spares(Vec<OwnedFd>);
 
 impl Spares {
-    /// Takes one that pid 1 made.
+    /// Takes a socket that pid 1 made.
     pub(super) fn add(&mut self, socket: OwnedFd) {
         self.0.push(socket);
     }
 
-    /// Gives one out.
+    /// Gives a socket out; makes more when there is none.
     pub(super) fn take(&mut self, inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
         if self.0.is_empty() {
             self.0 = make(inside, Wanted::Sockets(SocketType::STREAM, AT_ONCE))?;
@@ -45,7 +45,7 @@ impl Spares {
         self.0.pop().ok_or(Errno::MFILE)
     }
 
-    /// Makes one for datagrams.
+    /// Makes a socket for datagrams.
     pub(super) fn datagrams(inside: Option<Inside<'_>>) -> Result<OwnedFd, Errno> {
         make(inside, Wanted::Sockets(SocketType::DGRAM, 1))?.pop().ok_or(Errno::MFILE)
     }

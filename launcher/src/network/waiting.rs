@@ -13,7 +13,7 @@ const WAITERS_MAX: usize = 4096;
 /// The most bytes that wait with them: a datagram may have 64 KiB, and a sender many ports.
 const BYTES_MAX: usize = 4 << 20;
 
-/// One of them.
+/// Who waits for a name to be resolved.
 #[derive(Debug)]
 pub(super) enum Waiter {
     /// A question, to be answered.

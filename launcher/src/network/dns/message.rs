@@ -40,7 +40,7 @@ pub(super) mod code {
     pub(in super::super) const NO_SUCH_NAME: u16 = 3;
     pub(in super::super) const NOT_IMPLEMENTED: u16 = 4;
     pub(in super::super) const REFUSED: u16 = 5;
-    /// Its upper bits travel in the OPT record.
+    /// The version of EDNS is not known. The upper bits of this code travel in the OPT record.
     pub(in super::super) const BAD_VERSION: u16 = 16;
     pub(in super::super) const MASK: u16 = 0x000f;
 }

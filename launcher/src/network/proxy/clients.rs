@@ -35,7 +35,7 @@ enum Heard {
     Waits,
     /// It wants to go there.
     Wants(Wish),
-    /// It is gone, or makes no sense.
+    /// The client is gone, or makes no sense.
     Over,
 }
 
@@ -52,12 +52,12 @@ impl Clients {
         }
     }
 
-    /// When to look for those that were silent for too long.
+    /// When to look for clients that were silent for too long.
     pub(in crate::network) fn deadline(&self) -> Option<Instant> {
         self.0.deadline()
     }
 
-    /// Lets those go that were silent for too long.
+    /// Lets the clients go that were silent for too long.
     pub(in crate::network) fn expire(&mut self, poll: &Poll, now: Instant) {
         self.0.expire(poll, now);
     }

@@ -47,7 +47,7 @@ pub(super) enum Said {
     Greeting(usize, &'static [u8]),
     /// So many bytes are a wish.
     Wish(usize, Wish),
-    /// It is answered, and that was all.
+    /// The bytes make no wish: this is answered, and that was all.
     Wrong(&'static [u8]),
 }
 

@@ -10,7 +10,7 @@ use super::Served;
 use crate::network::slab::Key;
 use crate::network::target::Target;
 
-/// Those that are under way.
+/// The logins that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Logins(Vec<Login>);
 

@@ -68,7 +68,8 @@ impl Served {
         allowed(named, may_dial)
     }
 
-    /// Returns those in the range in which the host must be; without one, none is special.
+    /// Returns the addresses in the range in which the host of a secret must be; without a range, those that are not
+    /// special.
     fn checked_endpoint(
         &mut self,
         number: usize,
@@ -112,7 +113,7 @@ impl Served {
     }
 }
 
-/// Returns those that are not refused; the first refusal when all are.
+/// Returns the addresses that are not refused; the first refusal when all are.
 fn allowed(
     named: Vec<SocketAddr>,
     judge: impl Fn(SocketAddr) -> Result<(), Special>,

@@ -65,7 +65,7 @@ enum First {
     /// That of a request, for a path or for a URL of this server, which counts more than `Host`
     /// (RFC 9112, 3.2.2).
     Request(Option<String>),
-    /// One that servers read differently, or of a version that is not read here.
+    /// A line that servers read differently, or of a version that is not read here.
     Unclear,
     /// That of a protocol so much like HTTP that a server may take it for that.
     Alike,

@@ -27,9 +27,9 @@ pub(super) enum Asked {
     Unlikely,
     /// This server.
     For(String),
-    /// It is TLS or HTTP, and names no server, or none that can be read.
+    /// TLS or HTTP that names no server, or none that can be read.
     Nobody,
-    /// It is something else.
+    /// Something else than TLS or HTTP.
     Other,
 }
 

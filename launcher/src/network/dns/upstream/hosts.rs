@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::ADDRESSES_MAX;
 
-/// Its text, read anew for every name: most are short, few names are asked, and a launch that asks
+/// The text of the table, read anew for every name: most are short, few names are asked, and a launch that asks
 /// none pays nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hosts {

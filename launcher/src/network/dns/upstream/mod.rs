@@ -98,7 +98,7 @@ pub(crate) enum Failure {
     Refused,
     /// An answer can't be read.
     Malformed,
-    /// It is an alias of an alias, and so on.
+    /// The name is an alias of an alias, and so on, too often.
     Aliases,
     /// There are as many lookups as there may be.
     Busy,

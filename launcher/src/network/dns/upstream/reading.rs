@@ -22,7 +22,7 @@ pub(super) enum Reading {
     Truncated,
     /// The name has these addresses.
     Addresses { addresses: Vec<IpAddr>, seconds: u32 },
-    /// It is an alias of a name of which the answer says no more.
+    /// The name is an alias of another, of which the answer says no more.
     Alias { target: Name, seconds: u32, followed: u8 },
     /// There is no such name.
     NoSuchName,

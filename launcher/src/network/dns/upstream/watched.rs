@@ -33,7 +33,7 @@ pub(super) struct Watched {
 pub(super) enum Interest {
     /// Something arrives.
     Read,
-    /// It is connected, and there is room to send.
+    /// The socket is connected, and there is room to send.
     Write,
 }
 
