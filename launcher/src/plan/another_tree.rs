@@ -25,7 +25,7 @@ impl Plan {
     /// Makes this the plan of a run that differs in nothing else; returns whether that is possible. Where it is
     /// not, nothing is changed, and the other run is planned like any.
     ///
-    /// It is possible for a run that leaves no name of its own in its plan, whose command is called the same,
+    /// That is possible for a run that leaves no name of its own in its plan, whose command is called the same,
     /// for a tree that is presented in the same way.
     #[must_use]
     pub fn show(&mut self, another: &Another<'_>) -> bool {

@@ -39,7 +39,7 @@ pub struct Awaited {
     pub at: GuestPath,
     /// The source that does not exist.
     pub source: HostPath,
-    /// The same below the deepest directory that exists.
+    /// The source, below the deepest directory that exists.
     pub path: PathBuf,
     /// What was found there.
     pub root: FileId,

@@ -199,7 +199,7 @@ impl Placement {
 }
 
 impl Environment {
-    /// Returns whether it tells the name of the run.
+    /// Returns whether a variable tells the name of the run.
     pub(super) fn names_run(&self) -> bool {
         self.variables.contains_key(OsStr::new(RUN))
     }

@@ -91,7 +91,7 @@ pub enum PlanError {
     /// A device that every command needs is missing on the host.
     #[error("host device is missing: {0}")]
     NoDevice(String),
-    /// Such a device can't be looked at.
+    /// A device that every command needs can't be looked at.
     #[error("host device can't be looked at: {path}")]
     UnreadableDevice { path: String, errno: i32 },
     /// The start directory has no place in the view.

@@ -144,7 +144,8 @@ impl Builder<'_> {
         self.hold_way_from(first, spec, name)
     }
 
-    /// The same from the mount's root, though other names may not be moved then.
+    /// Makes all directories on the way to a name into mount points, from the mount's root on, though other names may
+    /// not be moved then.
     pub(super) fn hold_whole_way(
         &mut self,
         spec: &MountSpec,

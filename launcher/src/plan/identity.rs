@@ -41,7 +41,7 @@ impl HostMount {
 }
 
 impl From<(bool, bool)> for HostMount {
-    /// Takes whether it is read-only, and whether no program can be started.
+    /// Takes whether a mount is read-only, and whether no program in it can be started.
     fn from((readonly, noexec): (bool, bool)) -> Self {
         Self { readonly, noexec }
     }

@@ -5,7 +5,7 @@ use endow_policy::{BackendSpec, Made};
 
 use super::place::{Placed, Placement};
 
-/// Whether it is such a file, and there is no room for it.
+/// Returns whether a mount is a file that endow makes in a place of its own choice, where there is no room for it.
 pub(super) fn is_without_room(placed: &Placed, placement: &Placement) -> bool {
     let at = &placed.spec.at;
     let has_room = || at.parent().is_some_and(|above| placement.is_writable_and_empty(&above));

@@ -9,7 +9,7 @@ use super::step::InitStep;
 /// The range of addresses that stand for names: for tests of network devices (RFC 2544), so that
 /// nothing has them.
 pub const SYNTHETIC_4: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 15);
-/// The same in the sixth version, a unique local prefix (RFC 4193).
+/// The range of IPv6 addresses that stand for names: a unique local prefix (RFC 4193).
 pub const SYNTHETIC_6: (Ipv6Addr, u8) = (Ipv6Addr::new(0xfd65, 0x6e64, 0x6f77, 0, 0, 0, 0, 0), 64);
 /// Where names are asked for.
 pub const RESOLVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), 53);

@@ -9,7 +9,7 @@ use super::skeleton::fixed;
 use super::step::{InitStep, MountFlags, PrepareStep, RunPath, Source};
 use super::view::{Builder, DATA_ONLY};
 
-/// Its name in the run's directory.
+/// The name of the file of refusals in the run's directory.
 pub const DENIALS: &str = "denials.jsonl";
 
 impl Builder<'_> {

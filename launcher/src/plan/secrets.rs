@@ -14,7 +14,7 @@ use super::{PlanError, shell_words};
 /// Returns the secrets of a run.
 ///
 /// # Errors
-/// One that the command would see anyway, or whose file or program others choose.
+/// A secret that the command would see anyway, or whose file or program others choose.
 pub(super) fn plan(
     policy: &Policy,
     placement: &Placement,

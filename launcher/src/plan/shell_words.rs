@@ -30,7 +30,7 @@ pub(super) fn programs(line: &str) -> Vec<String> {
     found
 }
 
-/// Returns those of one line.
+/// Returns the names and paths of programs in one line, as far as no word of it is a line itself.
 fn words(line: &str) -> Vec<String> {
     let mut reader = Reader { program: true, at_start: true, ..Reader::default() };
     let mut chars = line.chars().peekable();
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Another command begins.
+    /// Ends the word, and begins another command.
     fn begin(&mut self) {
         self.end_word();
         (self.program, self.after) = (true, After::Word);

@@ -185,7 +185,8 @@ pub enum PrepareStep {
     /// Notes where the command makes what does not exist at `to` yet, and makes the layer that it
     /// becomes.
     Await { at: RunPath, layer: RunPath, to: HostPath },
-    /// The same for a single file that is published.
+    /// Notes where the command makes a single file that is published and does not exist at `to` yet, and makes its
+    /// layer.
     AwaitFile { at: RunPath, layer: RunPath, to: HostPath },
     /// Makes sure that a tree is in the cache and stays there: makes it when it is not, and takes
     /// others away then, so that all together have at most so many bytes.
@@ -318,7 +319,7 @@ pub enum ConfineStep {
     SendNamespaces,
     /// Joins a new session keyring; a full quota is reported, not fatal.
     NewSessionKeyring,
-    /// The same for a command that may use keyrings: without it the start fails.
+    /// Joins a new session keyring for a command that may use keyrings: without one the start fails.
     UsableSessionKeyring,
     /// Becomes the parent of processes whose own has ended: there is no pid namespace.
     AdoptOrphans,

@@ -9,7 +9,8 @@ use endow_policy::{HostPath, Policy, Secret, SecretSource, SecretUse, Stated};
 use super::host::{ExecRequest, HostFacts};
 use super::outside::{HOME, Reach, Search};
 
-/// Those that programs find out themselves, have of endow, or speak with somebody by, whatever their values.
+/// Variables that are passed on whatever their values: programs find them out themselves, have them of endow, or
+/// speak with somebody by them.
 const SPARED: [&str; 15] = [
     "DISPLAY",
     "GPG_TTY",
@@ -75,7 +76,7 @@ fn git_count(names: &[String]) -> Option<&'static str> {
     (!is_known && names.iter().any(|name| is_one(name))).then_some(COUNT)
 }
 
-/// Returns those of a run.
+/// Returns the variables of the caller's that programs outside don't get in a run.
 pub(super) fn of_run(policy: &Policy, host: &HostFacts, request: &ExecRequest) -> Vec<String> {
     if !starts_programs(policy) {
         return Vec::new();

@@ -30,7 +30,7 @@ pub enum Check {
     /// `ioctl`: nothing that changes the terminal or the console for others, copies a subvolume, or hides from
     /// the looks of a run.
     Requests,
-    /// The same, and none that gives the terminal to another process group.
+    /// `ioctl`: what [`Self::Requests`] lets through, but nothing that gives the terminal to another process group.
     RequestsInPipeline,
     /// `fcntl`: no lease, by which others wait, and no signals by which a terminal reaches the group in front.
     Descriptors,

@@ -10,7 +10,7 @@ use super::check::Check;
 /// What a filter does once it knows the call's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Leaf {
-    /// The same for all arguments.
+    /// One action, whatever the arguments.
     Do(Action),
     /// By the arguments.
     Check(Check),

@@ -12,7 +12,7 @@ pub enum Shared {
     Nothing,
     /// Processes, queues, shared memory and sockets; it is to have no network.
     NoNetwork,
-    /// The same, and the network is the host's, as was asked for.
+    /// Processes, queues, shared memory and sockets; the network is the host's, as was asked for.
     Network,
 }
 

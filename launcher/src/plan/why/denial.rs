@@ -165,7 +165,7 @@ impl Denial {
 }
 
 impl Remedy {
-    /// One that has no path in it.
+    /// Returns a remedy that has no path in it.
     pub fn plain(text: String) -> Self {
         Self { text, names_host: false }
     }

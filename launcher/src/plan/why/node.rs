@@ -32,7 +32,7 @@ impl Node {
 pub(super) enum Identity {
     /// One of the host's.
     Host(FileId),
-    /// One that exists only in the view, by mount and place.
+    /// A file that exists only in the view, by mount and place.
     Own(usize, GuestPath),
 }
 
