@@ -18,7 +18,7 @@ const CODEX: &str = "\
 # Made by endow: this is the inside of a sandbox, in which codex can't make another.
 sandbox_mode = \"danger-full-access\"
 ";
-/// The same for claude, by the strongest of its files.
+/// What claude is told of sandboxes, by the strongest of its files.
 const CLAUDE: &str = "{\"sandbox\": {\"enabled\": false}}\n";
 /// The most bytes of a copied file; system files of this kind are far smaller.
 const COPY_BYTES_MAX: u64 = 1 << 20;

@@ -13,7 +13,8 @@ use rustix::mount::{
 
 use crate::sys;
 
-/// Tries it with two directories, in a process with namespaces of its own: nobody sees the mount.
+/// Returns whether an overlay takes `data` as a layer of data below `layer`. That is tried in a process with
+/// namespaces of its own: nobody sees the mount.
 pub(crate) fn are_taken(layer: &Path, data: &Path) -> bool {
     let Ok(made) = sys::clone::fork() else { return false };
     let Some(pid) = made else {

@@ -209,8 +209,8 @@ impl Names {
     }
 }
 
-/// Whether a file leads from a linked work tree to a repository of this mount. git takes those away: it
-/// can be changed, and is looked at then.
+/// Returns whether a file leads from a linked work tree to a repository of this mount. git takes such files away:
+/// one can be changed, and is looked at then.
 fn is_of_work_tree(root: &Path, path: &Path) -> bool {
     let (Some(above), true) = (path.parent(), git_dir::is_file(path)) else { return false };
     let text = small_file::read(&root.join(path), LARGEST).unwrap_or_default();
@@ -220,7 +220,8 @@ fn is_of_work_tree(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// The same holds for what leads to the repository from what it keeps for a linked work tree, and back.
+/// Returns whether a file leads to the repository from what it keeps for a linked work tree, or back, as git writes
+/// it. git takes such files away, too: one can be changed, and is looked at then.
 fn is_spared(root: &Path, path: &Path) -> bool {
     let is_as_git_writes_it = |text: Vec<u8>| match path.file_name().and_then(OsStr::to_str) {
         Some("commondir") => text == b"../..\n",

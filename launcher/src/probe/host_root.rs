@@ -61,7 +61,7 @@ fn shown(mounts: &[MountSpec]) -> Result<BTreeMap<&GuestPath, Option<PathBuf>>, 
     resolved.collect()
 }
 
-/// Returns those that lie in no other, each once.
+/// Returns the paths that lie in no other, each once.
 fn roots<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Vec<&'p Path> {
     let all: BTreeSet<&Path> = paths.map(PathBuf::as_path).collect();
     let is_root = |path: &&Path| !path.ancestors().skip(1).any(|above| all.contains(above));

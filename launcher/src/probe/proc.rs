@@ -37,8 +37,8 @@ const COVERED_FROM_ROOT: [(&str, ProcCover); 9] = [
     ("vmallocinfo", ProcCover::EmptyFile),
 ];
 
-/// Returns those that exist here: a new process file system has the same ones. One that can't be
-/// looked at counts as there, and a cover that finds nothing there is an error.
+/// Returns the entries of `/proc` to be covered that exist here: a new process file system has the same ones. One
+/// that can't be looked at counts as there, and a cover that finds nothing there is an error.
 pub(super) fn entries(uid: u32) -> Vec<ProcEntry> {
     let exists = |name: &str| !is_absent(&Path::new("/proc").join(name));
     let from_root: &[_] = if uid == 0 { &COVERED_FROM_ROOT } else { &[] };

@@ -17,7 +17,7 @@ pub(crate) fn path(environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     entries.filter(|entry| entry.is_absolute()).collect()
 }
 
-/// Finds those of a mount, with the programs in each.
+/// Finds the directories of the caller's PATH in a mount, with the programs in each.
 pub(crate) fn directories(root: &HostPath, path: &[PathBuf]) -> Vec<ProgramDirectory> {
     let entries: Vec<_> = path.iter().filter_map(|it| way(it)).collect();
     let mut found: Vec<ProgramDirectory> = Vec::new();

@@ -128,8 +128,8 @@ pub(super) fn directories(root: &Path, noted: Option<&Noted>, has_no_git: bool) 
     directories_beside(root, noted, &AtRoot::of(root, has_no_git))
 }
 
-/// Returns them where that of the root is known. Submodules lie also in what is called `.git` and is none of git's: the
-/// end of a run looks for them there.
+/// Returns the directories of git's in a mount, where that of the root is known. Submodules lie also in what is
+/// called `.git` and is none of git's: the end of a run looks for them there.
 fn directories_beside(root: &Path, noted: Option<&Noted>, at_root: &AtRoot) -> Vec<PathBuf> {
     let called = || called_git(noted).map(PathBuf::as_path);
     let bare = || noted.into_iter().flat_map(|it| &it.repositories).map(PathBuf::as_path);

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 /// Whether a name may be a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// It is followed.
+    /// A link is followed.
     Followed,
-    /// It is an error.
+    /// A link is an error.
     Refused,
 }
 

@@ -11,7 +11,7 @@ pub(super) fn facts() -> Vec<StreamFact> {
     (0..3).filter_map(fact).collect()
 }
 
-/// Returns whether one is a pipe, or a socket that a shell uses as one.
+/// Returns whether a standard stream is a pipe, or a socket that a shell uses as one.
 pub(super) fn in_pipeline() -> bool {
     let is_pipe = |kind| matches!(kind, FileType::Fifo | FileType::Socket);
     (0..3).filter_map(kind).any(is_pipe)

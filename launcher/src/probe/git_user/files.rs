@@ -41,7 +41,8 @@ impl<'a> User<'a> {
         self.read(&self.files())
     }
 
-    /// Returns likewise those of all users, which count less. Inside git reads them itself.
+    /// Returns the settings of all users, in the order in which git reads them; they count less. Inside git reads them
+    /// itself.
     pub(super) fn settings_of_all(&self) -> Vec<Setting> {
         let file = self.said("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
         self.read(&[file])

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::{HiddenOptions, Source, failed};
 use crate::plan::host::{HiddenName, HiddenNames};
 
-/// Adds those that exist below `source`. What lies in them is hidden with them.
+/// Adds the directories of endow's own that exist below `source`. What lies in them is hidden with them.
 pub(super) fn add(names: &mut HiddenNames, source: &Source, options: &HiddenOptions<'_>) {
     match find(source, options) {
         Ok(own) => {

@@ -53,12 +53,12 @@ impl Denied {
         }
     }
 
-    /// Returns what these say below a directory, where that is more.
+    /// Returns the rules that hold below a directory, where they say more there.
     pub(super) fn narrower(&self, root: &Path, written: &[PatternRule]) -> Option<Self> {
         Some(Self::of(self.patterns.narrower(root)?, written))
     }
 
-    /// Returns those that count in what is not the project's own.
+    /// Returns the patterns that count in what is not the project's own.
     fn foreign(&self, foreign: Foreign) -> Option<&PatternSet> {
         match foreign {
             Foreign::Vendored => self.own.as_ref(),

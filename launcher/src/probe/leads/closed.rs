@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 use super::LeadsError;
 use super::way::Way;
 
-/// The mounts in which a command of such a run may have closed something.
+/// The mounts in which a command may have closed something.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closable(pub(super) Vec<PathBuf>);
 

@@ -28,7 +28,7 @@ pub(super) struct Repository {
 }
 
 impl Repository {
-    /// Takes that of a directory of git's.
+    /// Returns the repository of a directory of git's.
     fn of(directory: PathBuf) -> Self {
         let is_named = directory.file_name() == Some(GIT.as_ref());
         let home = directory.parent().filter(|_| is_named).map(Path::to_owned);
@@ -37,7 +37,7 @@ impl Repository {
         Self { work_trees: work_trees.collect(), home, directories: vec![directory] }
     }
 
-    /// Takes the one to which a file in the place of `.git` leads.
+    /// Returns the repository to which a file in the place of `.git` leads.
     fn of_file(work_tree: &Path) -> Self {
         let (home, work_trees) = (Some(work_tree.to_owned()), vec![work_tree.to_owned()]);
         let mut all = Self { directories: Vec::new(), home, work_trees };
@@ -77,7 +77,7 @@ impl Finder {
         }
     }
 
-    /// Adds those that the walk of names found in a directory.
+    /// Adds the repositories that the walk of names found in a directory.
     pub(super) fn add_noted(&mut self, root: &Path, noted: &Noted) {
         let named = noted.names.iter().filter(|(path, _)| git_dir::is_file(path));
         for above in named.filter_map(|(path, _)| path.parent()) {

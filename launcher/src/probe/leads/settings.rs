@@ -34,7 +34,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns whether such things are protected where git has them by itself.
+    /// Returns whether things of this kind are protected where git has them by itself.
     pub(super) fn is_protected(self, protect: &ProtectSet) -> bool {
         let part = match self {
             Self::Hooks => "hooks",

@@ -53,7 +53,7 @@ fn global_config(outside: &Outside<'_>) -> Option<PathBuf> {
     prefix.map(|prefix| prefix.join("etc/npmrc")).filter(|path| path.is_absolute())
 }
 
-/// It would make a cache in the home, and write a log there.
+/// Keeps npm from making a cache in the home, and writing a log there.
 const NO_CACHE: &str = "--cache=/dev/null/npm";
 
 fn reported(outside: &Outside<'_>) -> Result<Named, RegistryFault> {

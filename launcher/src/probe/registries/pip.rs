@@ -38,7 +38,8 @@ pub(super) fn registries(outside: &Outside<'_>) -> Result<Vec<Named>, RegistryFa
     Ok(registries)
 }
 
-/// pip does not work with such a file either: whatever else is known is not what its user means.
+/// Returns the fault of a file that is no configuration of pip's. pip does not work with it either: whatever else is
+/// known is not what its user means.
 fn malformed(path: &Path) -> RegistryFault {
     let reason = "it is not in the form of pip's configuration".to_owned();
     RegistryFault::Unreadable { path: path.display().to_string(), reason }
