@@ -8,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// The processors of this machine that are in use (sysfs, `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 
-/// Those, as they were when this process first asked.
+/// The processors that are in use, as they were when this process first asked.
 static IN_USE: OnceLock<Option<CpuSet>> = OnceLock::new();
 
 /// Sends a process to another processor than this one, on which it would wait: the kernel of a virtual machine takes a
@@ -47,12 +47,13 @@ pub(crate) fn call_here(pid: i32, wake: impl FnOnce()) {
 pub(crate) struct Own(Option<CpuSet>);
 
 impl Own {
-    /// Returns those of this process.
+    /// Returns the processors of this process.
     pub(crate) fn now() -> Self {
         Self(sched_getaffinity(None).ok())
     }
 
-    /// Takes them again where it was called to one, and whoever did has not come to give them back.
+    /// Has this process run on these processors again, where it was called to one and whoever called it did not give
+    /// them back.
     pub(crate) fn again(self) {
         let is_called = sched_getaffinity(None).is_ok_and(|now| now.count() == 1);
         if let Some(own) = self.0.filter(|_| is_called) {

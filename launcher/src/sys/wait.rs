@@ -39,7 +39,7 @@ pub(crate) fn until_ended(pid: i32) -> Result<Option<Waited>, Errno> {
 }
 
 /// Waits until a child has ended, or kills it: it may be stuck in a file system that does not answer.
-/// One that not even that ends is left, and reaped by nobody.
+/// A child that not even KILL ends is left, and reaped by nobody.
 pub(crate) fn within(pid: i32, pidfd: &OwnedFd, time: Duration) -> Result<Option<Waited>, Errno> {
     if has_ended(pidfd, time)? {
         return until_ended(pid);
