@@ -62,7 +62,7 @@ pub(crate) struct Capturer {
 }
 
 impl Capturer {
-    /// Starts it for a run. The caller has no threads.
+    /// Starts the process for a run. The caller has no threads.
     pub(crate) fn start(run: &mut RunDir, store: &Path) -> Result<Self, CaptureError> {
         let failing = failed("make a directory in", &run.path());
         let made = run.make_dir(&OsFs, Path::new(state::STAGED), 0o700);

@@ -15,7 +15,7 @@ use crate::probe::git_dirs;
 pub(super) struct Parts {
     /// Its directories.
     pub(super) places: Places,
-    /// The same, as a confined process is allowed them; all are the user's or root's.
+    /// The directories that a confined process is allowed to read; all are the user's or root's.
     pub(super) read: Vec<PathBuf>,
 }
 
