@@ -112,7 +112,8 @@ pub enum Made {
     /// Settings of codex in the place of the machine's owner's, where there are none: its own
     /// sandbox stands down.
     Codex,
-    /// The same of claude.
+    /// Settings of claude in the place of the machine's owner's, where there are none: its own
+    /// sandbox stands down.
     Claude,
     /// `/run/endow/README`: what a sandbox is, for whoever reads in it.
     Readme,

@@ -28,7 +28,7 @@ pub enum PlaceError {
     /// Another variable was written.
     #[error("only `~` and `$XDG_RUNTIME_DIR` are replaced in paths")]
     Variable,
-    /// It is handed on as text, and the directory that it starts from can't be.
+    /// The path is handed on as text, and the directory that it starts from can't be.
     #[error("it is not UTF-8")]
     NotUtf8,
 }
@@ -105,7 +105,7 @@ enum Start {
 }
 
 impl Start {
-    /// Returns it with what follows.
+    /// Returns what a written path starts from, and the rest of the path.
     fn of(text: &[u8], variables: bool) -> Result<(Self, &[u8]), PlaceError> {
         let (start, rest, other) = if let Some(rest) = text.strip_prefix(b"~") {
             (Self::Home, rest, PlaceError::OtherHome)

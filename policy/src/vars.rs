@@ -8,7 +8,7 @@ use crate::HostPath;
 pub struct Vars {
     /// The user's home directory, symbolic links not resolved; `None` when there is none.
     pub home: Option<HostPath>,
-    /// The same with symbolic links resolved, where that is another path.
+    /// The user's home directory with symbolic links resolved, where that is another path.
     pub home_resolved: Option<HostPath>,
     /// The current directory, symbolic links resolved.
     pub cwd: HostPath,

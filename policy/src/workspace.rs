@@ -120,7 +120,7 @@ fn add_default(
 /// Returns the directory that is the workspace when nobody names another.
 ///
 /// # Errors
-/// It is a place that is never taken by default, such as the home directory.
+/// The directory is a place that is never taken by default, such as the home directory.
 pub fn default_workspace(vars: &Vars) -> Result<HostPath, ResolveError> {
     checked(vars.git_root.as_ref().unwrap_or(&vars.cwd), vars)
 }

@@ -34,11 +34,11 @@ impl LazyGlob {
     }
 }
 
-/// Why a text is none.
+/// Why a text is no pattern of inputs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputFault {
-    /// It is no path of the directory.
+    /// It is no path of the build's directory.
     #[error(transparent)]
     Path(#[from] TreePathError),
     /// It is no pattern.

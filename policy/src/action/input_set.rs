@@ -33,7 +33,8 @@ impl InputSet {
         self.is_below_a_path(path) || self.patterns.iter().any(|it| it.matches(path))
     }
 
-    /// Returns whether there may be such a file in a directory, or below it; that of the project is `""`.
+    /// Returns whether there may be a file that some action sees in a directory, or below it; the directory of the
+    /// project is `""`.
     pub fn enters(&self, directory: &str) -> bool {
         if directory.is_empty() {
             return !(self.paths.is_empty() && self.patterns.is_empty());

@@ -268,7 +268,7 @@ impl Decoder<'_> {
         RequireTable { level: self.choice(&section, "level", LEVELS), best_effort }
     }
 
-    /// Notes each word that is none, also of those that `!` takes back.
+    /// Notes each word that is not among `known`, also of those that `!` takes back.
     fn only_known_words(&mut self, key: &str, words: &[Stated<String>], known: &[&str]) {
         for word in words {
             let name = word.value.strip_prefix('!').unwrap_or(&word.value);

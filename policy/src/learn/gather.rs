@@ -7,7 +7,7 @@ use super::danger::Dangers;
 use super::need::{PathNeed, Usage, What};
 use crate::GuestPath;
 
-/// So many names of a directory, each asked for, stand for the directory.
+/// How many names of a directory, each asked for, stand for the whole directory.
 const MANY: usize = 4;
 
 /// A mount that gives one need or several.

@@ -4,7 +4,7 @@ use super::need::{PathNeed, Usage};
 use super::written::place;
 use crate::{Access, GuestPath, MountSource, PolicyFile, Vars, builtin};
 
-/// Those of tools: no agent's is ever proposed.
+/// The profiles of tools: no agent's is ever proposed.
 const TOOLCHAINS: &[&str] = &["git", "go", "jvm", "node", "python", "rust"];
 
 /// A profile with all that it extends.
@@ -15,7 +15,7 @@ pub(super) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Returns all of them for a user.
+    /// Returns all profiles of tools for a user.
     pub(super) fn all(vars: &Vars) -> Vec<Self> {
         let all = TOOLCHAINS.iter();
         all.map(|name| Self { name, mounts: mounts(name, vars) }).collect()

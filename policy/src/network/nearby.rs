@@ -25,7 +25,7 @@ impl Default for Nearby {
 }
 
 impl Nearby {
-    /// Returns those of a machine by the ranges that are its own, and those whose hosts it reaches
+    /// Returns the addresses near a machine: the ranges that are its own, and those whose hosts it reaches
     /// without a router.
     pub fn new(
         own: impl IntoIterator<Item = AddressRange>,
@@ -39,7 +39,7 @@ impl Nearby {
         Self(Some(rows))
     }
 
-    /// Returns those of a machine that does not tell: every address may be one.
+    /// Returns the addresses near a machine that does not tell: every address may be one.
     pub const fn unread() -> Self {
         Self(None)
     }
@@ -60,7 +60,7 @@ impl Nearby {
     }
 }
 
-/// As it is told to another process.
+/// What is near, as it is told to another process.
 #[derive(Serialize, Deserialize)]
 struct Told {
     own: Vec<String>,

@@ -21,7 +21,7 @@ pub struct NetworkTable {
 /// One entry of a list that adds up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edit<T> {
-    /// It is added.
+    /// The entry is added.
     Add(T),
     /// `!X`: what weaker sources say of it is taken back.
     Remove(T),

@@ -21,7 +21,7 @@ pub struct WordError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WordFault {
-    /// It is like the word for a mode, and a host of that name is hardly meant.
+    /// The word is like that for a mode, and a host of that name is hardly meant.
     #[error("a host of this name needs its port written")]
     LikeMode,
     /// A scheme stands before the host.

@@ -44,7 +44,7 @@ fn rests(pattern: &Compiled, names: &[&[u8]]) -> Vec<Compiled> {
 }
 
 impl Compiled {
-    /// Returns whether it matches a path or a directory above.
+    /// Returns whether the pattern matches a path or a directory above it.
     fn covers(&self, names: &[&[u8]]) -> bool {
         (1..=names.len()).any(|end| self.matches(&names[..end]))
     }

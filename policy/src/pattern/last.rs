@@ -66,7 +66,7 @@ impl LastNames {
         plain.chain(wild.map(|wild| wild.choice)).chain(self.open.iter().copied())
     }
 
-    /// Returns whether there may be such a plain name.
+    /// Returns whether a pattern may end in this name, without a wildcard.
     fn has_plain(&self, name: &[u8]) -> bool {
         let lengths = name.first().map_or(0, |first| self.lengths[slot(*first)]);
         lengths & bit(name.len()) != 0

@@ -32,7 +32,7 @@ impl Load {
     /// Adds what a pattern stands for.
     ///
     /// # Errors
-    /// It is too much now.
+    /// All patterns together stand for more than is allowed.
     pub(crate) fn add(&mut self, pattern: &str, reach: Reach) -> Result<(), PatternFault> {
         match expand(pattern) {
             Ok(choices) => choices.iter().for_each(|choice| self.add_choice(choice, reach)),

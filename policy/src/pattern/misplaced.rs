@@ -13,8 +13,8 @@ pub(crate) struct Misplaced {
     pub(crate) hints: Vec<String>,
 }
 
-/// Finds the first such pattern. A mount at `/x` may well hold an `x` of its own; one further down stands at no place
-/// that a pattern would begin with.
+/// Finds the first pattern that was meant as a path of the view. A mount at `/x` may well hold an `x` of its own; one
+/// further down stands at no place that a pattern would begin with.
 pub(crate) fn misplaced<'a>(
     mut rules: impl Iterator<Item = &'a PatternRule>,
     mounts: &[&GuestPath],

@@ -92,7 +92,7 @@ pub(crate) fn matches_word(pattern: &[u8], name: &[u8]) -> bool {
     matches_by(pattern, name, |one, other| one == other)
 }
 
-/// The same for letters in either case (ASCII).
+/// Returns whether a name without slashes matches `*` and `?` in a word, in either case of letters (ASCII).
 pub(crate) fn matches_word_in_any_case(pattern: &[u8], name: &[u8]) -> bool {
     matches_by(pattern, name, |one, other| one.eq_ignore_ascii_case(&other))
 }

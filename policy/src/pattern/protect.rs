@@ -88,7 +88,8 @@ impl ProtectSet {
         self.names.may_match_name(above, name)
     }
 
-    /// Returns `false` only when no such entry leads to a protected one, anywhere.
+    /// Returns `false` only when no entry of this name in a directory called `above` leads to a protected one,
+    /// anywhere.
     pub fn may_lead_by_name(&self, above: &[u8], name: &[u8]) -> bool {
         self.ways.may_match_name(above, name)
     }

@@ -70,7 +70,7 @@ pub enum RemoteAnswer {
     Results(Vec<RemoteFound>),
     /// The server has not those with these numbers in the request.
     Lacking(Vec<usize>),
-    /// It is done, but for these.
+    /// What was asked for is done, but for these.
     Done(Vec<RemoteProblem>),
     /// Nothing could be done. The server said so or, when it is `gone`, nobody did.
     Failed {

@@ -23,7 +23,7 @@ pub enum RemoteUrl {
     },
 }
 
-/// Why a text is no such place.
+/// Why a text names no remote cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteUrlError {

@@ -15,7 +15,7 @@ pub struct Header {
     pub behind: String,
 }
 
-/// Why a text is no such header.
+/// Why a text is no header with a place for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {

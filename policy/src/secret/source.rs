@@ -28,7 +28,7 @@ pub enum SourceError {
     /// Nothing follows the word.
     #[error("nothing is named behind the colon")]
     Empty,
-    /// It is no variable's name.
+    /// What follows `env:` is no variable's name.
     #[error("not a variable's name")]
     Variable,
     /// A NUL byte can be in no path and no command.
