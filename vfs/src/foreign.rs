@@ -13,7 +13,8 @@ use crate::fs::{Fs, OsFs};
 /// The most names of one directory that are looked at.
 const NAMES_MAX: usize = 4096;
 
-/// Returns such names of an open directory, in order. What can't be looked at is not among them.
+/// Returns the names of an open directory that overlayfs can't copy up, in order. What can't be looked at is not
+/// among them.
 pub fn foreign_names(directory: BorrowedFd<'_>, user: (u32, u32)) -> Vec<OsString> {
     let entries = OsFs.list(directory.as_fd(), NAMES_MAX).unwrap_or_default();
     let names = entries.into_iter().map(|entry| entry.name);

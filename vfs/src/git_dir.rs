@@ -80,7 +80,8 @@ pub fn was(directory: &Path) -> bool {
     is(directory) || (says_so(&directory.join("config")) && has_part())
 }
 
-/// The same of one that is no work tree: what has a `.git` of its own keeps nothing of git's beside that.
+/// Returns whether a directory is or was one of git's, and is no work tree: what has a `.git` of its own keeps nothing
+/// of git's beside that.
 pub fn was_alone(directory: &Path) -> bool {
     was(directory) && directory.join(".git").symlink_metadata().is_err()
 }
@@ -143,7 +144,8 @@ pub fn file_leads_to(text: &[u8], above: &Path, root: Option<&Path>) -> Option<P
     is_looked_into(&above).then_some(place)
 }
 
-/// The same, of any repository of the mount that is called `.git`.
+/// Returns where in a mount the file leads that stands in `above`, when that is what any repository of the mount that
+/// is called `.git` keeps for a linked work tree or a submodule.
 fn file_leads_anywhere(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let place = file_place(text, above, root)?;
     let names: Vec<&OsStr> = place.iter().collect();
@@ -152,7 +154,8 @@ fn file_leads_anywhere(text: &[u8], above: &Path, root: Option<&Path>) -> Option
     (is_kept && names.len() > at + 2).then_some(place)
 }
 
-/// The same, of any repository, whatever its name.
+/// Returns where in a mount the file leads that stands in `above`, when that is what any repository, whatever its
+/// name, keeps for a linked work tree or a submodule.
 pub fn file_leads_to_kept(text: &[u8], above: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let place = file_place(text, above, root)?;
     let mut above = place.iter().rev().skip(1);

@@ -107,7 +107,7 @@ pub fn deserialize<'de, P: JsonPath, D: Deserializer<'de>>(deserializer: D) -> R
     P::from_bytes(bytes).map_err(D::Error::custom)
 }
 
-/// The same for a path that may be absent.
+/// A path in JSON that may be absent, as `null`.
 pub mod option {
     use super::{Deserialize, Deserializer, JsonPath, Serialize, Serializer, Written};
     use serde::de::Error as _;
@@ -136,7 +136,7 @@ pub mod option {
     }
 }
 
-/// The same for a list of paths.
+/// A list of paths in JSON.
 pub mod list {
     use super::{Deserialize, Deserializer, JsonPath, Serializer, Written};
     use serde::de::Error as _;

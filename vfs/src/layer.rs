@@ -18,7 +18,7 @@ pub struct LayerEntry<'a> {
     pub path: &'a Path,
     /// What stands there.
     pub found: Found,
-    /// The same place, in an open directory.
+    /// The place of the entry, in an open directory.
     pub at: At<'a>,
 }
 
@@ -48,9 +48,9 @@ pub enum Found {
 /// Whether what is in a directory is wanted too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Descend {
-    /// It is.
+    /// What is in it is wanted.
     Into,
-    /// It is not.
+    /// What is in it is not wanted.
     Past,
 }
 
@@ -131,7 +131,7 @@ pub fn found(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<Found, LayerError> 
     })
 }
 
-/// One that is closed to its owner is opened for that long.
+/// Returns whether a directory hides what lies below it. One that is closed to its owner is opened for that long.
 fn is_opaque(fs: &dyn Fs, at: At<'_>, path: &Path, mode: u32) -> Result<bool, LayerError> {
     let attributes = match fs.attributes(at) {
         Err(Errno::ACCESS) => {

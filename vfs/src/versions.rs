@@ -42,7 +42,7 @@ pub struct Version {
 pub enum VersionKind {
     /// A file.
     File,
-    /// One that can be run.
+    /// A file that can be run.
     Executable,
     /// A symbolic link.
     Symlink,

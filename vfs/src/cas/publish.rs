@@ -212,7 +212,7 @@ pub(super) fn buffer() -> Vec<u8> {
     vec![0; CHUNK]
 }
 
-/// The same for a file that says to have this size.
+/// Returns room for one piece of a file that says to have this size.
 fn buffer_for(size: u64) -> Vec<u8> {
     vec![0; room(size, CHUNK)]
 }

@@ -8,12 +8,12 @@ use super::store::failed;
 use super::{Digest, StoreError};
 use crate::fs::{Fs, read_all};
 
-/// Returns the text of such a file.
+/// Returns the text of a file that says what a collection keeps.
 pub(super) fn render(roots: &[Digest]) -> String {
     roots.iter().map(|digest| format!("{digest}\n")).collect()
 }
 
-/// Reads one. Anything else in it is an error: what it named could not be kept.
+/// Reads a file of digests. Anything else in it is an error: what it named could not be kept.
 pub(super) fn read(
     fs: &dyn Fs,
     at: BorrowedFd<'_>,

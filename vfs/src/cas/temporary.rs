@@ -40,7 +40,7 @@ impl<'a> Temporary<'a> {
         self.file.as_fd()
     }
 
-    /// Makes it the object of this name, unless there is a sound one. Returns whether it did.
+    /// Makes the file the object of this name, unless there is a sound one. Returns whether it did.
     pub(super) fn publish(mut self, digest: &Digest) -> std::result::Result<bool, StoreError> {
         let store = self.store;
         let (fan, name) = store.fan(digest)?;

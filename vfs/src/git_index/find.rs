@@ -83,7 +83,7 @@ impl<'f> IndexFile<'f> {
         Self::up_to(SIZE, path, file)
     }
 
-    /// The same of one with so many bytes at most.
+    /// Takes an index with at most `most` bytes.
     pub(super) fn up_to(
         most: u64,
         path: &Path,

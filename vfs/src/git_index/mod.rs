@@ -32,7 +32,7 @@ pub use warning::{IndexFault, IndexWarning};
 /// Reads which paths the bytes of an index track.
 ///
 /// # Errors
-/// They are no index, or one of a kind that is not read.
+/// The bytes are no index, or one of a kind that is not read.
 pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
     parse::parse(&bytes, &|_| true)
 }
@@ -41,7 +41,7 @@ pub fn tracked(bytes: &[u8]) -> Result<Tracked, IndexFault> {
 /// looks at the files anew, as `git status` does.
 ///
 /// # Errors
-/// It is no index, or one of a kind that is not read.
+/// The file is no index, or one of a kind that is not read.
 pub(crate) fn digest(file: &OwnedFd) -> Result<[u8; 32], IndexWarning> {
     let path = Path::new("index");
     parse::digest(&find::IndexFile::new(path, file)?).map_err(find::unusable(path))

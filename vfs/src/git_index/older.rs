@@ -48,7 +48,7 @@ fn written(entry: &Entry<'_>) -> Option<Vec<u8>> {
     Some([format!("{mode:o} ").as_bytes(), entry.name, b"\0", entry.id.as_bytes()].concat())
 }
 
-/// Returns whether an entry is a directory in which there is nothing but such directories.
+/// Returns whether an entry is a directory without any file, at any depth.
 fn is_hollow(entry: &Entry<'_>, stored: &Stored<'_>) -> bool {
     entry.mode == DIRECTORY && is_plain(entry.name) && is_without_files(entry.id, stored)
 }

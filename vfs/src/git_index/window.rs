@@ -15,7 +15,7 @@ pub(super) trait Bytes {
     /// Returns how many there are.
     fn length(&self) -> u64;
 
-    /// Reads those from `place` on; fewer than fit at the end alone.
+    /// Reads the bytes from `place` on; fewer than fit at the end alone.
     fn read_at(&self, place: u64, into: &mut [u8]) -> Result<usize>;
 }
 
@@ -33,7 +33,7 @@ impl Bytes for &[u8] {
     }
 }
 
-/// Those of which each that is read is counted.
+/// Bytes of which each that is read is counted.
 pub(super) struct Counted<'b> {
     pub(super) bytes: &'b dyn Bytes,
     pub(super) work: &'b Work,
@@ -51,7 +51,7 @@ impl Bytes for Counted<'_> {
     }
 }
 
-/// A place in them.
+/// A place in the bytes of an index.
 pub(super) struct Window<'b> {
     bytes: &'b dyn Bytes,
     length: u64,

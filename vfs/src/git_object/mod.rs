@@ -45,12 +45,12 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Begins with so many bytes.
+    /// Returns work of so many bytes.
     pub(crate) fn of(bytes: u64) -> Self {
         Self { left: Cell::new(bytes), is_spent: Cell::new(false) }
     }
 
-    /// Takes so many bytes of it; `None` when there are no more, and from then on.
+    /// Takes so many bytes of the work; `None` when there are no more, and from then on.
     pub(crate) fn take(&self, bytes: u64) -> Option<()> {
         let left = self.left.get().checked_sub(bytes);
         self.left.set(left.unwrap_or(0));

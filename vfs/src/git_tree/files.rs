@@ -96,7 +96,7 @@ impl Dir {
         self.list(name, opened)
     }
 
-    /// The same through no link; what a link leads to is none.
+    /// Returns the names in a directory below that no link leads to; none is an empty one, as is what a link leads to.
     pub(super) fn own_names(&self, name: &Path) -> Result<Vec<OsString>, GitError> {
         match self.below(name, OFlags::DIRECTORY, ResolveFlags::NO_SYMLINKS) {
             Err(GitError::Damaged { .. }) => Ok(Vec::new()),

@@ -15,7 +15,7 @@ use super::{GitError, Id};
 
 /// The most bytes of the indexes of all packs: those of some 250 million objects.
 pub(super) const INDEXES: u64 = 8 << 30;
-/// The same where a command made them: it could have made any number from nothing, by holes.
+/// The most bytes of the indexes of packs that a command made: it could have made any number from nothing, by holes.
 pub(super) const FOREIGN_INDEXES: u64 = 512 << 20;
 /// The largest index of one pack.
 const INDEX_SIZE: u64 = 2 << 30;

@@ -101,12 +101,12 @@ impl Repository {
     /// `^{kind}` and `:path` after it, as in gitrevisions(7).
     ///
     /// # Errors
-    /// It is unknown, ambiguous or no tree, or an object can't be read.
+    /// The revision is unknown, ambiguous or no tree, or an object can't be read.
     pub fn resolve(&self, rev: &str) -> Result<Resolved, GitError> {
         revision::resolve(self, rev, None)
     }
 
-    /// The same for a revision of which [`super::start()`] told where it starts.
+    /// Resolves a revision to a tree, of which [`super::start()`] told where it starts.
     ///
     /// # Errors
     /// As [`Self::resolve`].
@@ -136,7 +136,7 @@ impl Repository {
         }
     }
 
-    /// The same, with those that are broken beside the others.
+    /// Returns all references below `refs` that lead to an object themselves, and those that are broken.
     ///
     /// # Errors
     /// There are more than `most`.

@@ -31,7 +31,7 @@ fn bytes_of_git(dir: &Path, args: &[&str], input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// The same for a text, without the end of its line.
+/// Runs git with bytes for it to read, and returns its output as a text without the end of its line.
 fn git_with(dir: &Path, args: &[&str], input: &[u8]) -> String {
     let output = String::from_utf8(bytes_of_git(dir, args, input)).expect("a text");
     output.trim_end().to_owned()

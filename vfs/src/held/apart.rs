@@ -14,8 +14,9 @@ use crate::tree::{copy_tree, remove_tree};
 /// The name beside the layer of what is about to stand in it.
 const BESIDE: &str = "apart";
 
-/// Parts all of them, but for those that are kept as they are. Names of one file in the layer go on to be names of one.
-/// Returns what could not be parted; the layer's root where not all of it could be looked through.
+/// Parts all files of a layer from their names outside of it, but for those that are kept as they are. Names of one
+/// file in the layer go on to be names of one. Returns what could not be parted; the layer's root where not all of it
+/// could be looked through.
 pub(super) fn part(fs: &dyn Fs, upper: BorrowedFd<'_>, kept: &BTreeSet<FileId>) -> Vec<PathBuf> {
     let (files, mut left) = shared(fs, upper, kept);
     if files.is_empty() {

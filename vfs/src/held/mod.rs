@@ -60,7 +60,7 @@ pub enum Taken {
 pub enum Pace {
     /// Somebody waits.
     AtOnce,
-    /// Nobody does.
+    /// Nobody waits.
     Whole,
 }
 
@@ -72,7 +72,7 @@ impl HeldLayer {
         Self { root, upper, open: BTreeMap::new(), opened: RefCell::default(), kept }
     }
 
-    /// The same, where these are never replaced in the layer.
+    /// Returns this layer, where files with these ids are never replaced.
     #[must_use]
     pub fn keeping(self, kept: BTreeSet<FileId>) -> Self {
         Self { kept: Rc::new(kept), ..self }

@@ -126,7 +126,7 @@ impl Folder {
         }
     }
 
-    /// As deep as paths are, which are bounded.
+    /// Returns the selected part of this directory. It calls itself as deep as paths are, which are bounded.
     fn select_at(self: &Arc<Self>, path: &mut String, selection: &Selection<'_>) -> Arc<Self> {
         if (selection.has_all)(path) {
             return Arc::clone(self);
@@ -234,7 +234,7 @@ impl Folder {
         Ok(tree.done())
     }
 
-    /// Returns whether it holds nothing.
+    /// Returns whether the directory holds nothing.
     pub fn is_empty(&self) -> bool {
         self.leaves.is_empty() && self.folders.is_empty()
     }
@@ -339,7 +339,7 @@ impl Clash {
     }
 }
 
-/// Says something of a path, to which a name is put.
+/// Calls `say` with a path to which a name is put, and takes the name away again.
 fn put_to<T>(path: &mut String, name: &str, say: impl FnOnce(&mut String) -> T) -> T {
     let length = path.len();
     if length > 0 {

@@ -71,7 +71,7 @@ impl Growing {
         }
     }
 
-    /// Returns it complete. As deep as paths are, which are bounded.
+    /// Returns the directory, complete. It calls itself as deep as paths are, which are bounded.
     pub(super) fn done(self) -> Arc<Folder> {
         let known = self.digest.filter(|_| self.folders.is_empty());
         let folders = self.folders.into_iter().map(|(name, it)| (name, it.done())).collect();

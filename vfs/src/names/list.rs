@@ -20,13 +20,13 @@ const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
 const CONFIG: &[u8] = b"config";
 const TREES: &[u8] = crate::git_dir::WORKTREES.as_bytes();
 
-/// The bits of these, and of `HEAD` with a `commondir`, which leads to where the others are.
+/// The bits of all parts, and of `HEAD` with a `commondir`, which leads to where the others are.
 const ALL: u8 = 0b0111;
 const ELSEWHERE: u8 = 0b1001;
 const BOTH: u8 = 0b0110;
 const SAID: u8 = 0b1_0000;
 const BESIDE: u8 = 0b10_0110;
-/// What such a directory of a work tree is called.
+/// What the git directory of a work tree is called.
 const GIT: &[u8] = b".git";
 
 /// What was found in one directory, and the proof that it is still so.
@@ -127,7 +127,7 @@ fn part(name: &[u8], kind: Kind) -> u8 {
     }
 }
 
-/// Whether it was one before a command took its `HEAD` away.
+/// Whether a directory was one of git's before a command took its `HEAD` away.
 fn was_git_dir(dir: BorrowedFd<'_>, parts: u8) -> bool {
     let settings = || OsFs.open_file(dir, OsStr::from_bytes(CONFIG));
     let says_so = || {

@@ -17,7 +17,8 @@ pub trait NameRules: Sync {
         None
     }
 
-    /// Returns whether such a directory is walked, or one below it, because a rule may hide something there.
+    /// Returns whether a directory below what is not the project's own is walked, or one below it, because a rule may
+    /// hide something there.
     fn enters_foreign(&self, _foreign: Foreign, _relative: &[u8]) -> bool {
         false
     }

@@ -4,16 +4,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What such a directory is called; `.cargo/registry` is one more.
+/// What directories of other people's code are called; `.cargo/registry` is one more.
 pub(crate) const VENDORED: [&[u8]; 4] =
     [b"node_modules", b"site-packages", b"dist-packages", b"vendor"];
 
-/// Returns whether a path leads to such a directory, or below one.
+/// Returns whether a path leads to a directory of other people's code, or below one.
 pub(super) fn is_vendored(path: &[u8]) -> bool {
     end(path).is_some()
 }
 
-/// Returns the uppermost such directory that a path is below.
+/// Returns the uppermost directory of other people's code that a path is below.
 #[must_use]
 pub fn vendored_above(path: &Path) -> Option<&Path> {
     let bytes = path.as_os_str().as_bytes();
@@ -29,7 +29,7 @@ pub fn is_looked_into(path: &Path) -> bool {
     !is_vendored(path.as_os_str().as_bytes()) && !above.contains(&OsStr::new(".git"))
 }
 
-/// Returns where the path of the uppermost one ends.
+/// Returns where the path of the uppermost directory of other people's code ends.
 fn end(path: &[u8]) -> Option<usize> {
     let mut above: &[u8] = b"";
     let mut end = 0;

@@ -29,7 +29,7 @@ pub struct Settled {
 }
 
 impl RunState {
-    /// Returns whether nothing is lost with such a run but the means to undo it.
+    /// Returns whether nothing is lost with a run in this state but the means to undo it.
     pub fn is_settled(self) -> bool {
         match self {
             Self::Applied | Self::Discarded | Self::Undone => true,

@@ -78,7 +78,7 @@ pub struct EndowDirs {
     above: RefCell<FxHashMap<Vec<u8>, Option<OwnDir>>>,
 }
 
-/// As many links the kernel follows.
+/// The most links that the kernel follows on one way.
 const LINKS_MAX: usize = 40;
 
 /// A path's directories from the root on, links resolved, and the ids of those that exist.

@@ -59,7 +59,7 @@ pub struct RunDir {
 impl RunDir {
     /// Makes, locks and names a run; `None` when its name was lost to another process.
     ///
-    /// It is locked before it has its name, so a run that a sweep finds unlocked is dead.
+    /// A run is locked before it has its name, so one that a sweep finds unlocked is dead.
     pub(super) fn create(
         fs: &dyn Fs,
         runs: &Arc<Runs>,

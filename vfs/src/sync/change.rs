@@ -314,7 +314,7 @@ impl ChangeSet {
         self.changes.get(self.places(path)).unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// Returns the changes at a path and below it, to be changed.
     pub(super) fn below_mut(&mut self, path: &Path) -> &mut [Change] {
         let places = self.places(path);
         self.changes.get_mut(places).unwrap_or_default()

@@ -91,7 +91,7 @@ pub fn collect(fs: &dyn Fs, source: &Source<'_>) -> Result<ChangeSet, SyncError>
     collect_most(fs, source, MOST_NAMES)
 }
 
-/// The same up to a bound of names.
+/// Returns what the run changed, as [`collect`] does, with a bound of names.
 pub(super) fn collect_most(
     fs: &dyn Fs,
     source: &Source<'_>,

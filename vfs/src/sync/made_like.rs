@@ -51,12 +51,12 @@ pub fn digest_if_alike(
 /// Returns a digest of the `user.*` attributes and ACLs of a layer's root, whoever gave them.
 ///
 /// # Errors
-/// They can't be read.
+/// The attributes can't be read.
 pub fn digest_of(fs: &dyn Fs, layer: BorrowedFd<'_>) -> Result<[u8; 32]> {
     fs.attributes(root(layer)).map(|it| digest(&users(it)))
 }
 
-/// Returns what tells attributes from others.
+/// Returns a digest of attributes, which tells them from others.
 pub(super) fn digest(attributes: &[Attribute]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for (name, value) in attributes {
@@ -68,8 +68,9 @@ pub(super) fn digest(attributes: &[Attribute]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Returns the bits that the root of a mount shall have, where the layer's was `made` with some of them:
-/// those that the command gave it, or what it has.
+/// Returns the bits that the root of a mount shall have: its own, where the layer's root still has the bits that it
+/// was `made` with; else those that the command gave the layer's root, with special bits that it could not be made
+/// with.
 pub(super) fn bits(layer: &Status, made: u32, real: &Status) -> u32 {
     if layer.mode == made { real.mode } else { layer.mode | real.mode & !made & SPECIAL }
 }

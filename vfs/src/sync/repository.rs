@@ -23,7 +23,7 @@ const TEXT_MAX: usize = 64 << 20;
 const REFERENCE_MAX: u64 = 4096;
 /// What tells where a repository stands, whatever else the run changed in it.
 const STANDING: [&str; 2] = ["HEAD", "packed-refs"];
-/// And so does this, which git writes anew when it only looks.
+/// The index tells that as well; git writes it anew when it only looks.
 const INDEX: &str = "index";
 /// What tells a git directory from any other (gitrepository-layout(5)).
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];

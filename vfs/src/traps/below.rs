@@ -74,7 +74,7 @@ impl Lies {
     }
 }
 
-/// Is told of each, and says whether to go on.
+/// Hears of each thing that was found, and says whether to go on.
 type Told<'t> = &'t mut dyn FnMut(Lying) -> ControlFlow<()>;
 
 /// The search below one link.

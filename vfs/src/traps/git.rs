@@ -17,7 +17,7 @@ use crate::git_dir::KEPT;
 
 /// Files by which a repository is steered, or leads to another (gitrepository-layout(5)).
 const STEERING: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
-/// Without it no directory is a repository.
+/// The file without which no directory is a repository.
 const HEAD: &str = "HEAD";
 /// Directories whose content git runs, now or when work in progress goes on.
 const RUN: [&str; 5] = ["hooks", "gitweb", "rebase-apply", "rebase-merge", "sequencer"];
@@ -189,8 +189,8 @@ fn is_named(path: &Path) -> bool {
     path.iter().any(|name| is(name, ".git"))
 }
 
-/// Whether it is of what git keeps references in: a clone has a `HEAD` in `refs/remotes/origin`, and a branch there may be
-/// called `branches/x`.
+/// Whether a path is in what git keeps references in: a clone has a `HEAD` in `refs/remotes/origin`, and a branch
+/// there may be called `branches/x`.
 fn is_of_references(path: &Path) -> bool {
     let names: Vec<&OsStr> = path.iter().collect();
     names.windows(2).any(|pair| match pair {
@@ -203,7 +203,7 @@ fn is_run(name: &OsStr) -> bool {
     RUN.iter().any(|it| is(name, it))
 }
 
-/// Some file systems take names of any case for one, and fold other letters, too.
+/// Whether some file system takes a name for a known one: of any case, and with other letters folded, too.
 pub(super) fn is(name: &OsStr, known: &str) -> bool {
     is_name(name.as_bytes(), known)
 }

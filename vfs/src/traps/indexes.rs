@@ -83,7 +83,7 @@ impl GitTraps<'_> {
         git_index::check(&file, ids, &beside).err().map(|_| why())
     }
 
-    /// The same whatever its age, each looked at once.
+    /// Returns why a file is held that is an unsound index, whatever its age; each is looked at once.
     pub(super) fn index(&self, path: &Path) -> Option<&'static str> {
         path.file_name().filter(|name| is_index(name))?;
         let Indexes { known, work } = self.indexes();

@@ -21,7 +21,7 @@ impl GitTraps<'_> {
     }
 }
 
-/// Whether it is below a directory of these that is below a `.git`; also of a submodule's there.
+/// Whether a path is below a directory of references or logs that is below a `.git`, also a submodule's there.
 fn is_among_references(path: &Path) -> bool {
     let mut above = path.parent().into_iter().flat_map(Path::iter);
     above.any(|name| is(name, ".git")) && above.any(|name| is(name, "refs") || is(name, "logs"))

@@ -107,7 +107,7 @@ impl<'a> Sides<'a> {
         self.new.is_some_and(|new| new.has(&above.join(name))) || self.each().any(is_it)
     }
 
-    /// The same of the tree alone.
+    /// Returns whether the tree has a name, or may have it; the layer does not count.
     pub(super) fn tree_has(&self, above: &Path, name: &str) -> bool {
         self.has_at(self.tree, above, name)
     }
@@ -311,7 +311,8 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// The same of a directory: one with a path that is too long may be there, and one beyond a mount.
+/// Returns whether a call failed since a directory is not there: one with a path that is too long may be, and one
+/// beyond a mount.
 fn is_gone(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR)
 }

@@ -69,7 +69,7 @@ impl KnownTrees {
     }
 }
 
-/// Where they are, on both sides.
+/// Where trees are stored, on both sides.
 pub(super) struct StoredTrees<'a> {
     sides: Sides<'a>,
     objects: PathBuf,
@@ -78,7 +78,7 @@ pub(super) struct StoredTrees<'a> {
 }
 
 impl<'a> StoredTrees<'a> {
-    /// Takes those of a git directory; a linked work tree's are those of its repository.
+    /// Returns where the trees of a git directory are stored; a linked work tree's are those of its repository.
     pub(super) fn of(
         git_dir: &Path,
         sides: Sides<'a>,

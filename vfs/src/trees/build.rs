@@ -178,7 +178,7 @@ impl TreeCache {
         }
     }
 
-    /// Takes that lock if nobody has it.
+    /// Takes the lock of who makes a tree or takes it away, if nobody has it.
     pub(super) fn try_lock(
         &self,
         fs: &dyn Fs,

@@ -37,7 +37,7 @@ impl Seal {
         Self { made, ino: node.status.id.ino, born, boot: boot.map(str::to_owned) }
     }
 
-    /// Returns whether it is the seal of this directory.
+    /// Returns whether this is the seal of a directory.
     pub(super) fn is_of(&self, node: &Node) -> bool {
         self.ino == node.status.id.ino && self.born == node.born.map(Time::from)
     }

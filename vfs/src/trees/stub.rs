@@ -26,7 +26,7 @@ const REDIRECT: &str = "user.overlay.redirect";
 
 /// Returns what a content is called in the directory of contents.
 ///
-/// It is a part of the digest, so another content may have that name: whoever finds it taken
+/// The name is a part of the digest, so another content may have it, too: whoever finds it taken
 /// compares the bytes.
 pub fn stub_content(digest: &Digest) -> OsString {
     digest.to_hex().get(..DIGITS).unwrap_or_default().into()

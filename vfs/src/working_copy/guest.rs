@@ -15,7 +15,7 @@ const REFERENCES: usize = 1_000_000;
 /// The reference of the newest stash; the others stand in its log.
 const STASH: &str = "refs/stash";
 
-/// Its commit and its references.
+/// The commit and the references of the command's git directory.
 pub(super) struct Guest {
     /// The commit of its `HEAD`; that of the start when there is none.
     pub(super) head: Id,

@@ -20,7 +20,7 @@ pub(super) const FILE_MAX: u64 = 4 << 20;
 const MOST: u64 = 1 << 33;
 /// What it costs to compare a path with a pattern that has wildcards.
 const WILD: u64 = 16;
-/// So many bytes of a path cost one more.
+/// How many bytes of a path add one to what comparing it costs.
 const BYTES: usize = 64;
 
 /// Reads the patterns that a directory has.

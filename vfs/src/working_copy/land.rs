@@ -16,7 +16,7 @@ const CHUNK: u64 = 1 << 20;
 /// Why objects or a reference can't be put into a repository.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    /// It is another one by now.
+    /// The reference names another object by now.
     #[error("{name} is {} by now", found.as_deref().unwrap_or("gone"))]
     Moved {
         /// The reference.
@@ -24,7 +24,7 @@ pub enum LandError {
         /// What it names.
         found: Option<String>,
     },
-    /// Somebody is changing it.
+    /// Somebody is changing the reference.
     #[error("{name} is locked: another program changes it, or one that died left {name}.lock")]
     Locked {
         /// The reference.

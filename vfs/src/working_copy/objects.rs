@@ -19,7 +19,7 @@ use crate::git_tree::{Algorithm, GitError, Id, Limit, Reader, Repository, loose_
 /// The most bytes of new contents, all together: what takes no room may be of any size.
 const BYTES: u64 = 64 << 30;
 const CHUNK: usize = 128 << 10;
-/// As git writes objects that have a file each: fast.
+/// How objects that have a file each are compressed: fast, as git does it.
 const LEVEL: i32 = 1;
 
 pub(super) struct Objects<'a> {
@@ -70,7 +70,7 @@ impl<'a> Objects<'a> {
         Ok(self.host.header(id)?.0)
     }
 
-    /// Returns the size of such an object, as the repository claims it.
+    /// Returns the size of an object that the host's repository has, as that claims it.
     pub(super) fn size(&mut self, id: &Id) -> Result<u64, CopyError> {
         Ok(self.host.header(id)?.1)
     }
@@ -109,7 +109,7 @@ impl<'a> Objects<'a> {
         Ok(id)
     }
 
-    /// The same for one whose place in the order is told by [`Self::follows`].
+    /// Stages an object unless it is known; its place in the order is told by [`Self::follows`].
     pub(super) fn put_early(&mut self, kind: Kind, bytes: &[u8]) -> Result<Id, CopyError> {
         self.count(bytes.len() as u64)?;
         let mut name = Name::of(self.algorithm, kind, bytes.len() as u64);

@@ -15,16 +15,16 @@ const REFERENCE_MAX: u64 = 4096;
 /// What became of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landed {
-    /// It is what it was to be.
+    /// The reference was set.
     Now,
-    /// It was that before.
+    /// The reference was what it was to be before.
     Before,
 }
 
 /// Sets a reference to an object if it is `expected` still; `None` is one that is not there.
 ///
 /// # Errors
-/// It is another one, somebody changes it, or a call fails: it stays as it is then.
+/// The reference names another object, somebody changes it, or a call fails: it stays as it is then.
 pub fn put_reference(
     fs: &dyn Fs,
     git: BorrowedFd<'_>,
@@ -94,7 +94,7 @@ fn of_packed(fs: &dyn Fs, git: BorrowedFd<'_>, name: &Path) -> Result<Option<Str
 /// that is gone is no error.
 ///
 /// # Errors
-/// It is another one, somebody changes it, or a call fails.
+/// The reference names another object, somebody changes it, or a call fails.
 pub fn take_reference(
     fs: &dyn Fs,
     git: BorrowedFd<'_>,
@@ -144,7 +144,7 @@ fn packed(fs: &dyn Fs, git: BorrowedFd<'_>) -> Result<Vec<u8>, LandError> {
     }
 }
 
-/// Checks that no packed reference would have to be a directory, or this one.
+/// Checks that neither this reference nor a packed one would have to be a directory for the other.
 fn alone(packed: &[u8], name: &str) -> Result<(), LandError> {
     let is_above = |one: &[u8], other: &[u8]| {
         other.strip_prefix(one).is_some_and(|rest| rest.starts_with(b"/"))

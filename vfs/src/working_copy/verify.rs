@@ -87,7 +87,7 @@ fn of_tag(bytes: &[u8], algorithm: Algorithm) -> Option<Next> {
 struct Lines<'a>(&'a [u8]);
 
 impl<'a> Lines<'a> {
-    /// They end in an empty one, or with the object.
+    /// Returns the lines before the text, which end in an empty one or with the object.
     fn of(bytes: &'a [u8]) -> Option<Self> {
         let end = bytes.windows(2).position(|pair| pair == b"\n\n");
         let end = end.map_or(bytes.len(), |at| at + 1);

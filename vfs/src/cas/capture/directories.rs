@@ -160,7 +160,7 @@ pub(super) fn leaves(listing: &Listing) -> BTreeMap<String, Leaf> {
     files.chain(symlinks).chain(directories).collect()
 }
 
-/// Its lists are sorted by name.
+/// Returns what a directory has at a name. Its lists of files and of directories are sorted by name.
 fn find(listing: &Listing, name: &str) -> Option<Leaf> {
     let files = listing.files();
     if let Ok(at) = files.binary_search_by(|it| it.name.as_str().cmp(name)) {

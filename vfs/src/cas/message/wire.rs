@@ -264,13 +264,13 @@ pub struct ActionResult {
     /// What it wrote to its standard output, when that is little.
     #[prost(bytes = "vec", tag = "5")]
     pub stdout_raw: Vec<u8>,
-    /// The same as an object.
+    /// The object that has what it wrote to its standard output.
     #[prost(message, optional, tag = "6")]
     pub stdout_digest: Option<Digest>,
     /// What it wrote to its standard error, when that is little.
     #[prost(bytes = "vec", tag = "7")]
     pub stderr_raw: Vec<u8>,
-    /// The same as an object.
+    /// The object that has what it wrote to its standard error.
     #[prost(message, optional, tag = "8")]
     pub stderr_digest: Option<Digest>,
     /// Who executed it.

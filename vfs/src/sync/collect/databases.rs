@@ -15,7 +15,7 @@ use crate::sync::{ChangeKind, ChangeSet, Conflict, Seen};
 /// How the names of what stands beside one end.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Has a conflict of one of them be one of all.
+/// Makes a conflict of a database, or of what stands beside it, one of all of these.
 pub(super) fn join(fs: &dyn Fs, source: &Source<'_>, set: &mut ChangeSet) {
     let edited = set.changes.iter().filter(|it| it.kind == ChangeKind::Modified);
     let beside = set.changes.iter().filter_map(|it| database(&it.path));

@@ -314,7 +314,7 @@ impl<'a> Collector<'a> {
             return Ok(true);
         }
         let Some(host) = self.open_same(dir, found.name, node) else {
-            // One that its own bits close, and that write-back put there, is what it was.
+            // A host's file that its own bits close can't be read. One that write-back put there is what it was.
             let seen = Seen::from(node);
             let is_same_time = seen.modified == found.node.status.modified.into();
             return Ok(is_same_time && self.source.settled.knows(&seen));

@@ -16,14 +16,15 @@ impl Single<'_> {
         self.has_bytes_of(opened.as_fd(), other)
     }
 
-    /// The same, whatever the times are.
+    /// Returns whether two names lead to files with the same bytes, bits and attributes of the user's, whatever the
+    /// times are.
     pub(super) fn is_same_but_for_time(&self, one: At<'_>, other: At<'_>) -> Result<bool> {
         let Some(mode) = self.is_alike(one, other, |_| ())? else { return Ok(false) };
         let opened = open_readable(self.fs, one, mode)?;
         self.has_bytes_of(opened.as_fd(), other)
     }
 
-    /// The same as [`is_same`](Self::is_same) for a file that is open, and that nobody may open.
+    /// Compares as [`is_same`](Self::is_same) does, for a file that is open, and that nobody may open.
     pub(super) fn is_open_same(
         &self,
         (file, at): (BorrowedFd<'_>, At<'_>),

@@ -34,7 +34,7 @@ pub fn make_single(
     Ok(node)
 }
 
-/// The same where the host has no file: neither has the command, until it makes one.
+/// Makes the layer of a single file that the host does not have: nor has the command one, until it makes it.
 ///
 /// # Errors
 /// A failing call; `LOOP` or `NOTDIR` when something else stands in the way.

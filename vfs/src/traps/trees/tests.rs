@@ -231,7 +231,7 @@ fn an_index_that_is_old_is_looked_at_after_too_many_new_ones() {
     assert!(!is_held(true));
 }
 
-/// Nor does a hole that nobody reads count: it costs nothing to make.
+/// What is read counts, whatever the index says. A hole that nobody reads does not: it costs nothing to make.
 #[test]
 fn what_is_read_of_an_index_counts() {
     let scratch = repository("sha1");
