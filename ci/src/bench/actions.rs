@@ -144,7 +144,7 @@ fn each(name: &str, jobs: usize, command: &str) -> Contestant {
     Contestant::new(name, ["sh", "-c", &script].map(str::to_owned).to_vec())
 }
 
-/// As Bazel does it: a directory with a link for each input, and the sandbox there.
+/// Returns a command that runs an action as Bazel does: in a directory with a link for each input.
 fn in_forest(project: &Path, forest: &Path, sandbox: &str) -> String {
     format!(
         "sh -c 'mkdir -p {forest}/@/include && ln -s {project}/include/* {forest}/@/include && \

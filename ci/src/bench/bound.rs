@@ -43,7 +43,7 @@ impl Bound {
         Self { what, value: large as f64 - small as f64, most }
     }
 
-    /// Prints it, and gives it as JSON.
+    /// Prints the bound and whether it is kept, and returns that as JSON.
     pub(super) fn show(self) -> Value {
         let is_kept = self.value <= self.most;
         let word = if is_kept { "kept" } else { "EXCEEDED" };

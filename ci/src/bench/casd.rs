@@ -84,7 +84,7 @@ impl Casd {
         Ok(Some(Self { running, site, socket }))
     }
 
-    /// Asks it, and returns the lines of the answer.
+    /// Asks casd, and returns the lines of the answer.
     fn ask(&self, words: &[&str]) -> Result<Vec<String>> {
         let client = workspace::root().join("tests/it/trees/casd.py");
         let mut command = Command::new("/usr/bin/python3");

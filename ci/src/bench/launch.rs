@@ -20,7 +20,7 @@ const BINDS: &[u16] = &[10, 100, 300, 1000];
 
 const COMMAND: &[&str] = &["/usr/bin/true"];
 
-/// Measures both.
+/// Measures the usual view, and how the cost grows with the number of binds.
 pub(super) fn run(scratch: &Scratch, rounds: usize, peer: &str) -> Result<Vec<Value>> {
     Ok(vec![usual(scratch, rounds, peer)?, growth(scratch, (rounds / 4).max(5))?])
 }

@@ -81,7 +81,7 @@ impl Tree {
     }
 }
 
-/// The same changes in a small and a large tree, in memory.
+/// Measures the same changes in a small and in a large tree, in memory.
 fn trees(scratch: &Scratch, rounds: usize) -> Result<Value> {
     let endow = released()?;
     let mut trees = Vec::new();

@@ -52,13 +52,13 @@ impl Job {
         }
     }
 
-    /// The same after a step of the guest's.
+    /// Returns this job, to be done after a step of the guest's.
     pub(super) fn after(mut self, before: Option<&'static str>) -> Self {
         self.before = before;
         self
     }
 
-    /// The same with the endow that the guest has installed.
+    /// Returns this job with the endow that the guest has installed.
     pub(super) fn installed(mut self) -> Self {
         for word in self.command.iter_mut().filter(|word| **word == self.endow) {
             INSTALLED.clone_into(word);

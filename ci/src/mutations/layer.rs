@@ -17,7 +17,7 @@ pub(super) struct Layer {
     pub(super) about: String,
 }
 
-/// Returns all of them.
+/// Returns all layers.
 pub(super) fn all() -> Result<Vec<Layer>> {
     let source = workspace::root().join(SOURCE);
     let text = fs::read_to_string(&source).with_context(|| format!("no {SOURCE}"))?;

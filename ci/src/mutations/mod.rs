@@ -19,7 +19,7 @@ use crate::test::{self, Build, Place};
 const TESTS: &[&str] =
     &["attacks::", "escape::", "in_place::", "layers::", "run_deny", "run_live_names"];
 
-/// Those of them that take layers away one after the other and say themselves that it is noticed.
+/// Tests that take layers away one after the other and say themselves that it is noticed.
 const CONTROLS: &[&str] = &["build_verify::", "setup_faults::"];
 
 /// What noticed one loss.

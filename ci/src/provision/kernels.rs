@@ -42,7 +42,8 @@ pub(super) fn fetch(_work: &Work, dir: &Path) -> Result<()> {
     guests.boot(&KERNELS)
 }
 
-/// The same for guests of the other architecture, whose programs qemu runs. None restricts with AppArmor.
+/// Makes the root and fetches the kernel of guests of the other architecture, whose programs qemu runs. None
+/// restricts with AppArmor.
 pub(super) fn fetch_aarch64(_work: &Work, dir: &Path) -> Result<()> {
     Arch::Aarch64.make_runnable()?;
     let guests = Guests::new(Arch::Aarch64, dir)?;

@@ -30,7 +30,7 @@ pub(crate) struct Build {
     pub(crate) tests: Vec<TestBinary>,
     /// The program under test; its helpers lie next to it.
     pub(crate) endow: PathBuf,
-    /// The same with the switches that take layers away.
+    /// The program under test with the switches that take layers away.
     pub(crate) switched: PathBuf,
     /// The end-to-end tests that need it.
     layers: Vec<String>,

@@ -16,7 +16,7 @@ use crate::workspace;
 
 /// Seconds after which an executable's tests count as hung.
 const TIME_LIMIT: &str = "1800";
-/// The same when every call is failed once, which are tens of thousands of runs of endow.
+/// Seconds after which tests count as hung that fail every call once, which are tens of thousands of runs of endow.
 const SWEEP_TIME_LIMIT: &str = "21600";
 
 /// How long nothing may be said by what is left of an executable that has ended.
