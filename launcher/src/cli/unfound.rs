@@ -14,10 +14,10 @@ use crate::plan::step::ExecSpec;
 use crate::probe::real_path::without_dots;
 use crate::probe::small_file::{Links, SmallFile};
 
-/// As many links the kernel follows.
+/// The most links that the kernel follows on one way.
 const LINKS_MAX: usize = 40;
 
-/// As many interpreters may be scripts themselves.
+/// How many interpreters one after the other may be scripts themselves.
 const SCRIPTS_MAX: usize = 5;
 
 /// Of a script's first line the kernel reads so much, and a program names its loader in its first page.

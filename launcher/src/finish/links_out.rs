@@ -15,7 +15,7 @@ pub(super) const WHY: &str = "a link that leads out of the mount";
 /// Where programs of the system are, which their user can't write.
 const SYSTEM: [&str; 9] =
     ["/bin", "/gnu/store", "/lib", "/lib32", "/lib64", "/nix/store", "/opt", "/sbin", "/usr"];
-/// As many links the kernel follows.
+/// The most links that the kernel follows on one way.
 const LINKS: usize = 40;
 /// Bits by which others than the owner may write, and the one by which they can change no name of others.
 const OTHERS_WRITE: u32 = 0o022;
