@@ -25,7 +25,7 @@ impl Builder {
         Self::at(&format!("file:{}", shared.root().join("shared").display()))
     }
 
-    /// One that shares there.
+    /// Returns a builder that shares results at a URL.
     pub(crate) fn at(url: &str) -> Self {
         let project = Project::new("");
         let tree = tree(&project.world, "");

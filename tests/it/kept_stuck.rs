@@ -25,7 +25,7 @@ impl Stuck {
         said(&mut self.world.endow(words))
     }
 
-    /// The same, while calls of one name fail from some number on.
+    /// Runs endow while `renameat2` fails with an error, from the call with this number on.
     fn failing(&self, words: &[&str], errno: &str, from: usize) -> Said {
         let inject = format!("inject=renameat2:error={errno}:when={from}+");
         let mut command = self.world.command("strace");
@@ -178,7 +178,7 @@ fn what_fills_the_disk_can_be_dropped() {
     assert!(!world.project().join("big").exists());
 }
 
-/// The same of a record of a live workspace, which can't be compared then.
+/// A record of a live workspace that fills the disk can't be compared: it can be dropped, which makes room again.
 #[test]
 fn record_that_fills_the_disk_can_be_dropped() {
     let Some(unshare) = debian_program("unshare") else { return };

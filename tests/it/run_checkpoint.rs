@@ -68,7 +68,7 @@ fn run_killed_after(world: &World, script: &str) {
     run_killed_with(world, &[], script);
 }
 
-/// The same with options.
+/// Does what the script says, in a run with options, once the tree is recorded; then endow is killed.
 fn run_killed_with(world: &World, options: &[&str], script: &str) {
     let script = format!("echo in; read go; {script}; echo done; read go");
     let mut command = world.endow([&LIVE[..], options, &["--", "sh", "-c", &script]].concat());

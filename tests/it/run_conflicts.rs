@@ -104,7 +104,7 @@ struct Table {
     report: Value,
     /// What the host had, times and bits included, before anything was written back.
     host: String,
-    /// The same by lines, and what the command saw last.
+    /// What the host had by lines, and what the command saw last.
     before: BTreeSet<String>,
     view: BTreeSet<String>,
 }

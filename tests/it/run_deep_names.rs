@@ -129,7 +129,7 @@ const ATTACKS: &[(&str, &str)] = &[
     ("sub/.git", "rm -f sub/.git; echo evil >sub/.git"),
 ];
 
-/// The same as one that is there: to make one anew starts a hundred programs of git's.
+/// Returns a copy of a workspace: to make one anew starts a hundred programs of git's.
 fn copied(from: &World) -> World {
     let (world, source) = (World::new(), from.project().join(".."));
     let script =

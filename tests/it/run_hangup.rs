@@ -18,7 +18,7 @@ fn closed_terminal_ends_the_run() {
     soon("so is the run", || world.states().is_empty());
 }
 
-/// One that ignores what the window says, in the foreground of a shell and alone on its terminal.
+/// Ends a command that ignores what the window says, in the foreground of a shell and alone on its terminal.
 #[test]
 fn closed_terminal_ends_what_does_not_heed_it() {
     for direct in [false, true] {

@@ -46,7 +46,7 @@ fn program_in_the_place_of_another_waits() {
     assert_eq!(told.ok(), "evil\n");
 }
 
-/// A link in the place of a directory on the way leads to others.
+/// A link in the place of a directory on the way of PATH leads to other programs: none is left there.
 #[test]
 fn directory_of_path_is_not_led_elsewhere() {
     for access in ["cow", "rw"] {
@@ -63,7 +63,7 @@ fn directory_of_path_is_not_led_elsewhere() {
     }
 }
 
-/// Nor by a link of the user's on the way, whatever takes its place.
+/// A link of the user's on the way of PATH stays, whatever is put in its place.
 #[test]
 fn link_on_the_way_of_path_stays() {
     for access in ["cow", "rw"] {

@@ -57,7 +57,7 @@ fn names_that_nobody_looked_for_are_told_once() {
     assert_eq!(next.stderr, "");
 }
 
-/// One that is kept, as something of it waits, is told once as well.
+/// A killed run that is kept, as something of it waits, is told once as well.
 #[test]
 fn run_that_holds_something_is_told_once() {
     let world = World::new();

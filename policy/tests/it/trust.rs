@@ -10,7 +10,7 @@ fn verdicts(user: &str, project: &str) -> String {
     verdicts_with(user, &Flags::default(), project)
 }
 
-/// The same in a run with flags.
+/// Judges a project file above a user file, in a run with flags; `+` gives more, `-` narrows.
 fn verdicts_with(user: &str, flags: &Flags, project: &str) -> String {
     let mut sources = Sources { user: Some(text(FileKind::User, user)), ..Sources::default() };
     let weaker = compose(&sources, &vars()).expect("composes");

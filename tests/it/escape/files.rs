@@ -10,7 +10,7 @@ fn tree(world: &World, name: &str) -> String {
     world.root().join(name).display().to_string()
 }
 
-/// The same tree written through links that the workspace holds before the start (8 kinds).
+/// A tree outside is written to through links that the workspace holds before the start (8 kinds).
 #[test]
 fn escape_by_links_in_the_workspace() {
     let world = World::new();

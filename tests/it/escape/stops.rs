@@ -14,7 +14,7 @@ fn escape_from_the_time_limit_by_stopping() {
     assert!(!world.project().join("escaped").exists());
 }
 
-/// The same with the watch over denied names, which the host replaces meanwhile.
+/// A command that stops itself can't escape the watch over denied names, which the host replaces meanwhile.
 #[test]
 fn escape_from_the_watch_over_denied_names_by_stopping() {
     let world = World::new();

@@ -111,7 +111,7 @@ fn the_view_alone_keeps_names_and_metadata_where_landlock_has_no_right() {
     }
 }
 
-/// Nor can it deny a directory in one that it allows.
+/// Landlock can't deny a directory in one that it allows: covers stand alone.
 #[test]
 fn covers_alone_keep_hooks_and_settings_of_a_live_repository() {
     let world = World::new();

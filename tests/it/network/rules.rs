@@ -95,7 +95,7 @@ fn reached(world: &NetWorld, net: &str, place: &str) -> String {
     reached_by(world, &[net], place)
 }
 
-/// The same by several rules.
+/// Says what comes of an attempt to reach a place by several rules.
 pub(super) fn reached_by(world: &NetWorld, nets: &[&str], place: &str) -> String {
     let about = format!("place {place}");
     let mut command = world.endow(["run", "--workspace", "rw"]);

@@ -19,7 +19,7 @@ struct Run {
 }
 
 impl Run {
-    /// One that shows a tree of this number, in so many layers.
+    /// Returns a run that shows a tree of this number, in so many layers.
     fn new(case: &Case, host: &super::hosts::Host, (number, layers): (u8, u8)) -> Self {
         let mut policy = case.policy();
         let mut facts = host.facts(&policy);

@@ -90,7 +90,7 @@ fn found(path: &HostPath) -> Found {
     }
 }
 
-/// The same tree for questions.
+/// The tree of [`ENTRIES`], for questions.
 pub(super) struct PaperTree;
 
 impl HostTree for PaperTree {

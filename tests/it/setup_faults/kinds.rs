@@ -57,7 +57,7 @@ enum With {
     Tree,
     /// A tree of the content-addressed store, which is made in the cache, too.
     Stored,
-    /// One that is the root, with programs of the host.
+    /// A tree that is the root, with programs of the host.
     Root,
     /// An action of `endow build` with such a root and its tools, and its result.
     Action,

@@ -28,7 +28,7 @@ const INSIDE: &str = r#"cd /ref && find . -mindepth 1 -print0 | LC_ALL=C sort -z
     if [ -L "$p" ]; then printf '120000 '; readlink -nz "$p"; git hash-object --stdin </dev/null >/dev/null
     elif [ -d "$p" ]; then printf 'd'; elif [ -x "$p" ]; then stat -c %a "$p"; printf '100755 '; sha256sum <"$p"
     else stat -c %a "$p"; printf '100644 '; sha256sum <"$p"; fi; printf '%s\0' "${p#./}"; done | sha256sum"#;
-/// The same, of a checkout that git made.
+/// Returns what [`INSIDE`] says of a checkout that git made.
 fn outside(world: &World, rev: &str) -> String {
     let script = format!(
         "set -e; d=$(mktemp -d); git -c tar.umask=022 archive {rev} | tar -x -C $d; cd $d; umask 022; {}",

@@ -14,17 +14,17 @@ pub(super) fn claude(request: &Request) -> Option<Reply> {
     messages(request, script::claude)
 }
 
-/// The same interface, of opencode.
+/// The Messages interface, of opencode.
 pub(super) fn opencode(request: &Request) -> Option<Reply> {
     messages(request, script::opencode)
 }
 
-/// The same interface, of a model that somebody hostile told what to do.
+/// The Messages interface, of a model that somebody hostile told what to do.
 pub(super) fn hostile(request: &Request) -> Option<Reply> {
     messages(request, script::hostile)
 }
 
-/// The same interface, of a session that changes its settings.
+/// The Messages interface, of a session that changes its settings.
 pub(super) fn settings(request: &Request) -> Option<Reply> {
     messages(request, script::settings)
 }

@@ -176,7 +176,7 @@ impl World {
         self.undo_only(fs, &|_| true)
     }
 
-    /// The same of all paths as if somebody had named them.
+    /// Takes all paths back as if somebody had named them.
     pub(super) fn undo_named(&self, fs: &dyn Fs) -> std::result::Result<UndoReport, SyncError> {
         self.with_place(|run, mount| {
             let undone = undo_named(fs, &run, &[mount], &|_, _| true);

@@ -44,7 +44,7 @@ impl Attack<'_> {
         self.fails_beside(|_| ());
     }
 
-    /// The same, beside what `held` starts in a world and keeps.
+    /// Shows that the attack succeeds in its control, and nowhere else, beside what `held` starts in a world and keeps.
     fn fails_beside<T>(&self, held: impl Fn(&NetWorld) -> T) {
         let Some(world) = NetWorld::start() else { return };
         let _held = held(&world);

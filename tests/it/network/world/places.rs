@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(in crate::network) const MACHINE: [&str; 2] = ["203.0.113.1", "2001:db8::1"];
 /// The host that tests allow, `web.example.test`.
 pub(in crate::network) const WEB: [&str; 2] = ["203.0.113.10", "2001:db8::10"];
-/// One that they don't, `other.example.test`.
+/// A host that tests don't allow, `other.example.test`.
 pub(in crate::network) const OTHER: [&str; 2] = ["203.0.113.20", "2001:db8::20"];
 /// The DNS server.
 pub(in crate::network) const NAMES: &str = "203.0.113.53";

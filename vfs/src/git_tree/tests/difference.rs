@@ -7,7 +7,7 @@ use super::*;
 use crate::fs::OsFs;
 use crate::tree::remove_tree;
 
-/// The same numbers each time.
+/// Numbers that look random and are the same each time.
 struct Numbers(u64);
 
 impl Numbers {

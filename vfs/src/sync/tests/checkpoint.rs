@@ -54,7 +54,7 @@ pub(super) fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
     settled_at(world, world.stamp_now(), hidden)
 }
 
-/// The same for a run whose end was at some time.
+/// Settles the checkpoint of a run that ended at this time.
 pub(super) fn settled_at(world: &World, end: Time, hidden: &[PathBuf]) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };

@@ -36,7 +36,7 @@ fn begun() -> World {
     world
 }
 
-/// The same, begun by a version that copied originals afterwards.
+/// A tree that a write-back was killed in likewise, by a version of endow that copied originals afterwards.
 fn begun_before() -> World {
     let world = begun();
     let journal = world.run.path().join("journal");
