@@ -17,7 +17,7 @@ use crate::plan::step::ExecSpec;
 use crate::supervise::{Counted, Ended, Outcome};
 use crate::sys;
 
-/// What ends a command that has such a call.
+/// What is said of a command that ended with SIGSYS, as by a system call of another architecture.
 const FOREIGN: &str = "SIGSYS ended the command, as system calls of another architecture do; \
                        `--allow foreign-arch` is for 32-bit programs";
 

@@ -35,7 +35,7 @@ use crate::plan::step::Buffered;
 use crate::probe::small_file::is_absent;
 use crate::supervise::{Notice, Observed, Terminal};
 
-/// Runs the command, in a sandbox that is `opened` already where it is such a one.
+/// Runs the command, with the pid 1 that was `opened` already where the sandbox begins like that.
 pub(crate) fn run(
     args: &RunArgs,
     output: &Output,

@@ -31,9 +31,9 @@ enum Removal {
 
 /// A run that goes.
 enum Removable {
-    /// One that says what it is.
+    /// A run that says what it is.
     Known(Box<Opened>),
-    /// One whose record can't be used.
+    /// A run whose record can't be used.
     Unknown(RunDir),
 }
 
