@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{Access, BackendSpec, HostPath, Policy};
@@ -11,6 +10,7 @@ use endow_vfs::foreign::foreign_names;
 use endow_vfs::fs::{Fs, OsFs};
 
 use crate::plan::host::{BufferedFact, Found, Paths};
+use crate::sys;
 
 /// Looks at each directory that is mounted copy-on-write; those that nothing is wrong with are
 /// left out.
@@ -56,38 +56,6 @@ fn foreign(directory: &Path, user: (u32, u32)) -> Vec<PathBuf> {
 
 /// Returns where the host's mounts stand, as this process sees them.
 pub(super) fn mount_points() -> Vec<HostPath> {
-    let Ok(table) = std::fs::read("/proc/self/mountinfo") else { return Vec::new() };
-    table.split(|byte| *byte == b'\n').filter_map(mount_point).collect()
-}
-
-/// The fifth field of a line (proc_pid_mountinfo(5)), in which blanks stand as octal numbers.
-fn mount_point(line: &[u8]) -> Option<HostPath> {
-    let field = line.split(|byte| *byte == b' ').nth(4)?;
-    HostPath::new(Path::new(OsStr::from_bytes(&unescaped(field)))).ok()
-}
-
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..3).filter(|_| *first == b'\\');
-        let octal = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = octal.and_then(|octal| u8::from_str_radix(octal, 8).ok());
-        plain.push(byte.unwrap_or(*first));
-        rest = byte.and_then(|_| after.get(3..)).unwrap_or(after);
-    }
-    plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mount_point_is_the_fifth_field_with_blanks_put_back() {
-        let line = br"36 35 98:0 / /mnt\040a/\134x rw,noatime shared:1 - ext4 /dev/root rw";
-        let expected = HostPath::new(r"/mnt a/\x").expect("a path");
-        assert_eq!(mount_point(line), Some(expected));
-        assert_eq!(mount_point(b"36 35"), None);
-    }
+    let mounts = sys::mountinfo::own().unwrap_or_default();
+    mounts.into_iter().filter_map(|mount| HostPath::new(mount.place).ok()).collect()
 }

@@ -9,6 +9,7 @@ use endow_policy::{HostPath, Limits};
 use rustix::fs::{Access, access};
 
 use crate::plan::host::CgroupFact;
+use crate::sys;
 
 /// The controllers that limits ask for.
 const WANTED: [&str; 2] = ["memory", "pids"];
@@ -63,15 +64,10 @@ fn find(root: &Path) -> Result<CgroupFact, &'static str> {
 
 /// Finds where the one hierarchy of version 2 is mounted whole, relative to `root`.
 fn mount_point(root: &Path) -> Option<PathBuf> {
-    let table = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
-    let mut mounts = table.lines().filter_map(|line| {
-        // proc_pid_mountinfo(5): the type follows the separator, root and place stand before it.
-        let (before, after) = line.split_once(" - ")?;
-        let fields: Vec<&str> = before.split(' ').collect();
-        let is_whole = after.starts_with("cgroup2 ") && fields.get(3) == Some(&"/");
-        is_whole.then(|| fields.get(4).map(|place| PathBuf::from(place.trim_start_matches('/'))))?
-    });
-    mounts.next()
+    let table = fs::read(root.join("proc/self/mountinfo")).ok()?;
+    let mut mounts = sys::mountinfo::parse(&table).into_iter();
+    let whole = mounts.find(|it| it.kind == "cgroup2" && it.root == Path::new("/"))?;
+    whole.place.strip_prefix("/").ok().map(Path::to_owned)
 }
 
 fn own_group(root: &Path) -> Option<PathBuf> {

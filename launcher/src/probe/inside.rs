@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, CWD, Mode, StatVfsMountFlags, StatxFlags, statat, stat
 
 use crate::plan::KERNEL_FILES;
 use crate::plan::host::HiddenNames;
+use crate::sys;
 
 /// Returns the level that an outer endow tells.
 pub(super) fn level() -> Option<String> {
@@ -62,7 +63,7 @@ fn is_buffered(path: &HostPath) -> bool {
     let Ok(found) = statx(CWD, path.as_path(), AtFlags::empty(), StatxFlags::MNT_ID) else {
         return false;
     };
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let number = format!("{} ", found.stx_mnt_id);
-    table.lines().any(|line| line.starts_with(&number) && line.contains(" - overlay endow "))
+    let mounts = sys::mountinfo::own().unwrap_or_default();
+    let of_file = mounts.iter().find(|mount| mount.number == found.stx_mnt_id);
+    of_file.is_some_and(|mount| mount.kind == "overlay" && mount.source == "endow")
 }

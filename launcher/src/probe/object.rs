@@ -27,16 +27,10 @@ impl HostObjects {
     /// Reads the mount table, which knows what no call tells: who is read-only, mount or file
     /// system.
     pub(crate) fn new() -> Self {
-        let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        Self { readonly: table.lines().filter_map(readonly_mount).collect() }
+        let mounts = sys::mountinfo::own().unwrap_or_default().into_iter();
+        let readonly = mounts.filter(sys::mountinfo::Mount::is_file_system_readonly);
+        Self { readonly: readonly.map(|mount| mount.number).collect() }
     }
-}
-
-/// Returns the number of the mount in a line when its file system is read-only.
-fn readonly_mount(line: &str) -> Option<u64> {
-    let number = line.split(' ').next()?.parse().ok()?;
-    let options = line.split(" - ").nth(1)?.split(' ').nth(2)?;
-    options.split(',').any(|option| option == "ro").then_some(number)
 }
 
 /// Returns `fs.protected_symlinks`.
@@ -125,22 +119,4 @@ fn acl_entry(bytes: &[u8]) -> Option<AclEntry> {
     let word = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let id = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?);
     Some(AclEntry { tag: word(0)?, rights: word(2)?, id })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::readonly_mount;
-
-    #[test]
-    fn file_systems_and_mounts_are_told_apart() {
-        let line = |mount: &str, system: &str| {
-            format!(
-                "36 35 98:0 / /mnt {mount},noatime shared:1 - ext4 /dev/root {system},errors=continue"
-            )
-        };
-        assert_eq!(readonly_mount(&line("ro", "ro")), Some(36));
-        assert_eq!(readonly_mount(&line("ro", "rw")), None);
-        assert_eq!(readonly_mount(&line("rw", "rw")), None);
-        assert_eq!(readonly_mount(""), None);
-    }
 }

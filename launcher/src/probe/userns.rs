@@ -1,7 +1,10 @@
 //! Why an ordinary user is refused a user namespace: asked only when one was refused.
 
+use std::path::Path;
+
 use super::kernel::{is_confined, is_filtered, read_word};
 use crate::plan::host::UsernsRefusal;
+use crate::sys::mountinfo::{self, Mount};
 
 /// Finds out whether an endow inside another, which runs at level `outer`, is refused them.
 pub(super) fn refused_inside(outer: &str) -> Option<UsernsRefusal> {
@@ -38,11 +41,10 @@ pub(crate) fn refusal() -> UsernsRefusal {
 /// The kernel's own reasons: who has no number in the user namespace it is in gets none, nor who is in a chroot
 /// (`create_user_ns`, kernel/user_namespace.c).
 fn unfiltered() -> UsernsRefusal {
-    let text = |path: &str| std::fs::read_to_string(path).ok();
-    let is_root_mounted = |table: String| table.lines().any(|it| it.split(' ').nth(4) == Some("/"));
-    if text("/proc/self/uid_map").is_some_and(|map| map.is_empty()) {
+    let is_root = |mount: &Mount| mount.place == Path::new("/");
+    if std::fs::read("/proc/self/uid_map").is_ok_and(|map| map.is_empty()) {
         UsernsRefusal::Unmapped
-    } else if text("/proc/self/mountinfo").is_some_and(|table| !is_root_mounted(table)) {
+    } else if mountinfo::own().is_some_and(|mounts| !mounts.iter().any(is_root)) {
         UsernsRefusal::Chroot
     } else {
         UsernsRefusal::Seccomp

@@ -18,6 +18,7 @@ pub(crate) mod landlock;
 pub(crate) mod lease;
 pub(crate) mod memory;
 pub(crate) mod mount;
+pub(crate) mod mountinfo;
 pub(crate) mod net;
 pub(crate) mod notify;
 pub(crate) mod processor;

@@ -1,5 +1,7 @@
 //! The kernel and its switches.
 
+use std::path::Path;
+
 use super::{Finding, Status};
 use crate::plan::host::UsernsRefusal;
 use crate::probe::kernel::{facts, is_filtered, read_word};
@@ -81,18 +83,18 @@ fn filter_in_front() -> Finding {
 }
 
 fn covered_proc() -> Finding {
-    let table = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let points = table.lines().filter_map(|line| line.split(' ').nth(4));
+    let mounts = sys::mountinfo::own().unwrap_or_default();
+    let points = mounts.iter().map(|mount| mount.place.as_path());
     // On that directory, which is always empty, mounts are no cover.
-    let covers: Vec<&str> = points
-        .filter(|point| point.starts_with("/proc/") && *point != "/proc/sys/fs/binfmt_misc")
-        .collect();
+    let bare = ["/proc", "/proc/sys/fs/binfmt_misc"].map(Path::new);
+    let covers: Vec<&Path> =
+        points.filter(|point| point.starts_with("/proc") && !bare.contains(point)).collect();
     match covers.first() {
         None => Finding::ok("proc", "uncovered: a process file system of its own can be mounted"),
         Some(first) => Finding::new(
             "proc",
             Status::Limited,
-            format!("{} places of /proc are covered, {first} among them", covers.len()),
+            format!("{} places of /proc are covered, {} among them", covers.len(), first.display()),
         )
         .remedy("docker run --security-opt systempaths=unconfined"),
     }

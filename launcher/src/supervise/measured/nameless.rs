@@ -13,6 +13,7 @@ use rustix::fs::{major, minor};
 
 use super::{Amount, Found};
 use crate::sys::holders::{Listing, descendants, listing, shares_descriptors};
+use crate::sys::mountinfo;
 
 /// The most processes, threads and descriptors of theirs that are looked at.
 const ENTRIES_MAX: usize = 1 << 17;
@@ -165,14 +166,14 @@ impl Search {
 fn mapped(line: &[u8]) -> Option<((u32, u32), u64)> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.split_ascii_whitespace().skip(3);
-    let device = device(fields.next()?, 16)?;
+    let device = device(fields.next()?)?;
     Some((device, fields.next()?.parse().ok()?))
 }
 
-/// Reads `MAJOR:MINOR`.
-fn device(text: &str, radix: u32) -> Option<(u32, u32)> {
+/// Reads `MAJOR:MINOR`, which stand in hexadecimal there.
+fn device(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once(':')?;
-    Some((u32::from_str_radix(major, radix).ok()?, u32::from_str_radix(minor, radix).ok()?))
+    Some((u32::from_str_radix(major, 16).ok()?, u32::from_str_radix(minor, 16).ok()?))
 }
 
 /// Returns a number of `/proc/PID/fdinfo/N`.
@@ -181,36 +182,21 @@ fn field(info: &str, key: &str) -> Option<u64> {
 }
 
 impl Mounts {
-    /// Reads a table of mounts (`proc_pid_mountinfo(5)`): a layer's file system may be mounted at
+    /// Reads a table of mounts: a layer's file system may be mounted at
     /// other places as well, and the one at its own place that came last is what is seen there.
     fn new(table: &[u8], layers: Layers<'_>) -> Self {
-        let table = String::from_utf8_lossy(table);
-        let lines: Vec<Vec<&str>> = table.lines().map(|it| it.split(' ').collect()).collect();
+        let mounts = mountinfo::parse(table);
         let at = |place: &&Path| {
-            let place = escaped(place);
-            let stands = |line: &&Vec<&str>| line.get(4) == Some(&place.as_str());
-            lines.iter().filter(|it| is_overlay(it)).rev().find(stands)?.get(2).copied()
+            let mut overlays = mounts.iter().filter(|it| it.kind == "overlay").rev();
+            overlays.find(|it| it.place == *place).map(|it| it.device)
         };
-        let names: HashSet<&str> = layers.places.iter().filter_map(at).collect();
-        let is_of = |line: &&Vec<&str>| line.get(2).is_some_and(|it| names.contains(it));
-        let number = |line: &Vec<&str>| line.first()?.parse().ok();
-        let numbers = lines.iter().filter(is_of).filter_map(number).collect();
+        let of_layers: HashSet<(u32, u32)> = layers.places.iter().filter_map(at).collect();
+        let shown = mounts.iter().filter(|it| of_layers.contains(&it.device));
+        let numbers = shown.map(|it| it.number).collect();
         // Before Linux 6.8 a mapping tells the file below the overlay.
         let below = (major(layers.device), minor(layers.device));
-        let devices = names.iter().filter_map(|it| device(it, 10)).chain([below]).collect();
-        Self { numbers, devices }
+        Self { numbers, devices: of_layers.into_iter().chain([below]).collect() }
     }
-}
-
-fn is_overlay(line: &[&str]) -> bool {
-    let mut after = line.iter().skip_while(|field| **field != "-");
-    after.nth(1).is_some_and(|kind| *kind == "overlay")
-}
-
-/// Writes a path as the kernel does in tables.
-fn escaped(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    text.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012")
 }
 
 #[cfg(test)]
