@@ -28,13 +28,3 @@ pub struct BrokeredHost {
     /// The part of it that must be seen nowhere inside.
     pub secret: String,
 }
-
-/// What an adapter, this one or another, says when it has its orders.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AdapterAnswer {
-    /// It serves.
-    Ready,
-    /// It can't, for this reason.
-    Failed(String),
-}

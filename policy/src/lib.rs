@@ -7,9 +7,11 @@
 #![deny(missing_docs)]
 
 mod action;
+mod adapter;
 mod bridge;
 mod broker;
 pub mod builtin;
+mod causes;
 mod compose;
 mod decode;
 mod diagnostic;
@@ -55,11 +57,13 @@ pub use action::{
     Action, BuildRoot, Graph, GraphError, InputFault, InputPattern, InputSet, Output, TreePath,
     TreePathError,
 };
+pub use adapter::{AdapterAnswer, ORDER_MAX};
 pub use bridge::{
     BRIDGE_PROGRAMS, BRIDGE_SOCKET, Bridge, BridgeFault, BridgeKind, BridgeNews, BridgeOrder,
     BridgesTable, LOGIN_LASTS,
 };
-pub use broker::{AdapterAnswer, BrokerOrder, BrokeredHost};
+pub use broker::{BrokerOrder, BrokeredHost};
+pub use causes::{causes, in_one_line};
 pub use compose::{ComposeError, Composed, ProfileText, Sources, compose, project_directories};
 pub use diagnostic::Diagnostic;
 pub use environment::{EnvironmentRules, name_is_dropped, name_matches};

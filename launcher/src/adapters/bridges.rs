@@ -42,7 +42,7 @@ impl Bridges {
             let order = BridgeOrder { nearby: Nearby::unread(), ..order.clone() };
             message = serde_json::to_vec(&order).map_err(refused)?;
         }
-        let (program, with) = (Helper::Bridges.program(), [listener.as_fd()]);
+        let (program, with) = (Helper::Bridges.name(), [listener.as_fd()]);
         let adapter = Adapter::start(program, &message, &with, Environment::Programs(withheld))?;
         Ok(Self { adapter, asked: Asked::default() })
     }

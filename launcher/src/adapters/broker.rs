@@ -6,13 +6,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use endow_policy::BrokerOrder;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use super::environment::Environment;
-use super::process::{Adapter, AdapterError, End, Helper};
-
-/// Room for every order, so that none leaves copies behind when it grows.
-const ORDER_MAX: usize = 256 << 10;
+use super::process::{Adapter, AdapterError, End, Helper, secret_order};
 
 /// The broker of a run.
 #[derive(Debug)]
@@ -21,15 +18,13 @@ pub(crate) struct Broker(Adapter);
 impl Broker {
     /// Starts the broker. What is told to it is wiped here.
     pub(super) fn start(mut order: BrokerOrder, withheld: &[String]) -> Result<Self, AdapterError> {
-        let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
-        let written = serde_json::to_writer(&mut *message, &order);
+        let message = secret_order(&order);
         for host in &mut order.hosts {
             host.value.zeroize();
             host.secret.zeroize();
         }
-        written.map_err(|error| AdapterError::Refused(error.to_string()))?;
         let environment = Environment::Network(withheld);
-        Adapter::start(Helper::Broker.program(), &message, &[], environment).map(Self)
+        Adapter::start(Helper::Broker.name(), &message?, &[], environment).map(Self)
     }
 
     /// Returns what tells that the broker has ended.

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use endow_policy::AdapterAnswer;
+use endow_policy::{AdapterAnswer, ORDER_MAX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde::Serialize;
+use zeroize::Zeroizing;
 
 use super::environment::Environment;
 use crate::sys::socket;
@@ -141,6 +143,17 @@ impl Adapter {
     }
 }
 
+/// Writes an order that holds secrets: in one place, which is wiped.
+pub(super) fn secret_order(order: &impl Serialize) -> Result<Zeroizing<Vec<u8>>, AdapterError> {
+    let mut message = Zeroizing::new(vec![0; ORDER_MAX]);
+    let mut rest = message.as_mut_slice();
+    let written = serde_json::to_writer(&mut rest, order);
+    let left = rest.len();
+    written.map_err(|error| AdapterError::Refused(error.to_string()))?;
+    message.truncate(ORDER_MAX - left);
+    Ok(message)
+}
+
 impl Drop for Adapter {
     fn drop(&mut self) {
         self.control = None;
@@ -166,8 +179,8 @@ pub(crate) enum Helper {
 }
 
 impl Helper {
-    /// Returns the name of its program.
-    pub(crate) const fn program(self) -> &'static str {
+    /// Returns its name: that of its program, but for the guard, which is endow itself.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Broker => "endow-broker",
             Self::SshAgent => "endow-ssh-agent",

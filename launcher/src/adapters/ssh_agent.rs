@@ -20,7 +20,7 @@ impl SshAgentFilter {
     ) -> Result<Self, AdapterError> {
         let refused = |error: serde_json::Error| AdapterError::Refused(error.to_string());
         let message = serde_json::to_vec(order).map_err(refused)?;
-        let (program, with) = (Helper::SshAgent.program(), [listener.as_fd()]);
+        let (program, with) = (Helper::SshAgent.name(), [listener.as_fd()]);
         Adapter::start(program, &message, &with, Environment::Programs(withheld)).map(Self)
     }
 

@@ -8,8 +8,7 @@ use endow_vfs::state::{RunState, TreeRecord};
 use endow_vfs::trees::{SweptTrees, TreeCache};
 
 use super::build;
-use super::commands::cas::{failed, of_store};
-use super::error::{CommandError, Kind};
+use super::error::{CommandError, Kind, failed, of_store};
 use super::kept::Kept;
 use super::output::Output;
 use super::progress::ProgressLine;

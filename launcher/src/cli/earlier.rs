@@ -6,16 +6,13 @@ use endow_vfs::state::{Moment, MountRecord, RootId, RunId, RunState, TreeOrigin,
 use endow_vfs::sync::Clock;
 
 use super::error::{CommandError, Kind};
-use super::kept::{Kept, Opened, Verb};
+use super::kept::{Act, Kept, Opened, Verb};
 use crate::finish::{self, WriteBackError};
 use crate::plan::step::FileId;
 use crate::plan::{Earlier, EarlierMount};
 
-const GO_ON: Verb = Verb {
-    word: "go on from",
-    states: &[RunState::Waiting, RunState::Interrupted],
-    fits: |_| true,
-};
+const GO_ON: Verb =
+    Verb { act: Act::GoOn, states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
 
 /// Finds the run and locks it: while its layers are copied nobody may write them back. What is
 /// written back of it is in none of them.

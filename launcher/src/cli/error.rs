@@ -1,16 +1,18 @@
 //! Every error of the program at its top: kind, object, causes, hints.
 
 mod plan;
+mod store;
 
 use std::io;
 use std::path::Path;
 
-use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError};
+use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError, causes};
 use endow_vfs::state::StateError;
 use serde::{Deserialize, Serialize};
 
 use super::exit;
 use crate::apply::PrepareError;
+pub(crate) use store::of_store;
 
 /// What helps a command that has that option.
 pub(crate) const WITHOUT_POLICY: &str = "`--no-policy` runs without it";
@@ -133,11 +135,7 @@ impl CommandError {
 
     /// Adds every cause of an error.
     pub(crate) fn because(mut self, error: &dyn std::error::Error) -> Self {
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            self.causes.push(error.to_string());
-            cause = error.source();
-        }
+        self.causes.extend(causes(error).skip(1).map(ToString::to_string));
         self
     }
 
@@ -218,6 +216,11 @@ impl CommandError {
         let this = hints.fold(this, Self::hint);
         error.problems.iter().fold(this, Self::cause)
     }
+}
+
+/// Starts an error with all that led to it.
+pub(crate) fn failed(what: &str, error: &dyn std::error::Error) -> CommandError {
+    causes(error).fold(CommandError::new(Kind::Setup, what), CommandError::cause)
 }
 
 impl From<FlagError> for CommandError {

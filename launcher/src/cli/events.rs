@@ -64,7 +64,7 @@ impl Events {
             Notice::Connection(entry) => self.write("connection", connections::value(entry)),
             Notice::Denied(denied) => self.write("denied", denials::value(denied)),
             Notice::Bridge(news) => self.write("bridge", bridges::value(news)),
-            Notice::Lost(helper) => self.write("lost", json!({"program": helper.program()})),
+            Notice::Lost(helper) => self.write("lost", json!({"program": helper.name()})),
         }
     }
 

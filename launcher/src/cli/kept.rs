@@ -24,27 +24,49 @@ pub(crate) struct Kept {
     vars: Vars,
 }
 
+/// What is to be done with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Its changes are written back.
+    Apply,
+    /// They are shown.
+    Show,
+    /// They are dropped.
+    Discard,
+    /// They are taken back.
+    Undo,
+    /// Another run begins with them.
+    GoOn,
+    /// What a killed process left of it is finished.
+    Finish,
+    /// All of it goes.
+    Remove,
+}
+
+impl Act {
+    /// Returns the words that stand behind "can't".
+    fn words(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Show => "show",
+            Self::Discard => "discard",
+            Self::Undo => "undo",
+            Self::GoOn => "go on from",
+            Self::Finish => "finish",
+            Self::Remove => "remove",
+        }
+    }
+}
+
 /// What is to be done with a run, and in which states it can be.
 #[derive(Clone, Copy)]
 pub(crate) struct Verb {
-    /// As it stands behind "can't".
-    pub(crate) word: &'static str,
+    /// What is done.
+    pub(crate) act: Act,
     /// The states.
     pub(crate) states: &'static [RunState],
     /// Which runs are meant when none is named.
     pub(crate) fits: fn(&Record) -> bool,
-}
-
-impl Verb {
-    /// Returns whether changes are to be taken back.
-    pub(crate) fn is_undo(&self) -> bool {
-        self.word == "undo"
-    }
-
-    /// Returns whether changes are to be dropped.
-    pub(crate) fn is_discard(&self) -> bool {
-        self.word == "discard"
-    }
 }
 
 /// A run that is locked, with what it says of itself.
@@ -119,11 +141,11 @@ impl Kept {
             });
             let mut places = record.workspace.iter().chain(repositories);
             places.any(|it| self.is_here(it))
-                && ((verb.fits)(record) || verb.is_undo() && self.has_begun(run))
+                && ((verb.fits)(record) || verb.act == Act::Undo && self.has_begun(run))
         };
         let newest = Wanted::Newest { fits: &fits, states: verb.states };
         find(&self.runs, newest).map_err(|_| {
-            let message = format!("there is no run of this workspace to {}", verb.word);
+            let message = format!("there is no run of this workspace to {}", verb.act.words());
             let error = CommandError::new(Kind::Usage, message);
             let error = match chosen.words.first() {
                 Some(word) => error.cause(format!("{} is no run either", word.display())),
@@ -257,7 +279,7 @@ pub(crate) fn usable(run: &Listed, verb: Verb) -> Result<&Listed, CommandError> 
 
 fn unsuitable(run: &Listed, state: Option<RunState>, verb: Verb) -> CommandError {
     let word = state.map_or("without a record", RunState::word);
-    let message = format!("can't {} a run that is {word}", verb.word);
+    let message = format!("can't {} a run that is {word}", verb.act.words());
     let error = CommandError::new(Kind::Usage, message).about(&run.id);
     let id = &run.id;
     match state {

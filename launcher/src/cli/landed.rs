@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use endow_policy::in_one_line;
 use endow_vfs::state::LandedReference;
 use endow_vfs::working_copy::{Captured, ChangedPath, RefusedPath};
 use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{json, report};
-use crate::finish::{TakenBack, TreeEnd, TreeEndError, TreeKind};
+use crate::finish::{TakenBack, TreeEnd, TreeKind};
 
 /// The most names that one line lists.
 const NAMES_MAX: usize = 3;
@@ -105,10 +106,6 @@ pub(crate) fn digest(trees: &[TreeEnd]) -> Option<&str> {
 }
 
 fn one(end: &TreeEnd) -> Value {
-    let causes = |error: &TreeEndError| {
-        let all = std::iter::successors(Some(error as &dyn std::error::Error), |it| it.source());
-        all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-    };
     let at = report::text(end.at.as_path().as_os_str());
     let landed = end.landed.iter();
     let landed: Vec<Value> =
@@ -125,7 +122,7 @@ fn one(end: &TreeEnd) -> Value {
         "changes": end.captured.iter().flat_map(|it| &it.changes).map(changed).collect::<Vec<_>>(),
         "ignored": end.captured.iter().flat_map(|it| &it.ignored).map(|it| json::path(it)).collect::<Vec<_>>(),
         "refused": end.captured.iter().flat_map(|it| &it.refused).map(refused).collect::<Vec<_>>(),
-        "error": end.error.as_ref().map(causes),
+        "error": end.error.as_ref().map(|error| in_one_line(error)),
     })
 }
 

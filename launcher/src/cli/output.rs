@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use endow_policy::causes;
 pub(crate) use endow_policy::printable;
 use rustix::io::Errno;
 use serde::Serialize;
@@ -177,8 +178,7 @@ impl Output {
     /// Prints what went wrong after the command had ended, whose exit code may stand all the same.
     pub(crate) fn problem(&self, what: &str, error: &dyn std::error::Error) {
         self.line("1;31", &format!("endow: {what}"));
-        let causes = std::iter::successors(Some(error), |error| error.source());
-        for cause in causes {
+        for cause in causes(error) {
             self.line("", &format!("cause: {}", printable(&cause.to_string())));
         }
     }

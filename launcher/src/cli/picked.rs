@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
-use super::kept::{Kept, Opened, Verb};
+use super::kept::{Act, Kept, Opened, Verb};
 use super::output::Output;
 use super::{recounted, synced};
 use crate::finish::{
@@ -23,7 +23,7 @@ use crate::finish::{
 };
 
 /// Whatever has become of it.
-const ANY: Verb = Verb { word: "finish", states: &RunState::ALL, fits: |_| true };
+const ANY: Verb = Verb { act: Act::Finish, states: &RunState::ALL, fits: |_| true };
 
 /// What becomes of a write-back that was begun and can't be finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,11 +75,11 @@ pub(crate) fn pick_to_end(
 ) -> Result<Picked, CommandError> {
     let (listed, paths) = kept.choose(chosen, verb)?;
     // Of a disk that is full the whole goes: what was recorded is not compared for that.
-    let is_dropped = verb.is_discard() && paths.is_empty();
+    let is_dropped = verb.act == Act::Discard && paths.is_empty();
     let full = if is_dropped { Full::Goes } else { Full::Fails };
     let picked = open(kept.open_begun(listed, verb)?, paths, (output, stuck, full))?;
     // An undo names all that it can't take back.
-    if let Some(settled) = picked.settled.as_ref().filter(|_| !verb.is_undo()) {
+    if let Some(settled) = picked.settled.as_ref().filter(|_| verb.act != Act::Undo) {
         synced::tell_covered(settled, output);
     }
     Ok(picked)

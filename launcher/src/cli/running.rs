@@ -26,7 +26,7 @@ use crate::plan::step::{Buffered, InitStep, Upper};
 use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
-    self, Attempt, Beside, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice,
+    self, Adapters, Attempt, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice,
     Observed, Observer, Over, PublishedFile, Publisher, PutBack, Recorder, Renewal, Supervised,
     Terminal,
 };
@@ -147,7 +147,7 @@ fn run_watched(
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
     let guarding = guarding::start(planned, watching).map_err(failed("can't watch live mounts"))?;
     let supervised =
-        supervised.serving(served).guarding(guarding).beside(Beside::new(bridges, ends));
+        supervised.serving(served).guarding(guarding).with_adapters(Adapters::new(bridges, ends));
     let supervised = supervised.resting(given.rests);
     let mut set = [supervised];
     let spawned = Instant::now();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::SyncMode;
+use endow_policy::{SyncMode, in_one_line};
 use endow_vfs::state::RunState;
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
 use endow_vfs::sync::{
@@ -128,7 +128,7 @@ pub(crate) fn why(left: Left) -> &'static str {
 pub(crate) fn checkpoint(sync: &finish::Finished) -> Value {
     match &sync.checkpoint {
         None => Value::Null,
-        Some(Err(error)) => json!({"error": whole(error)}),
+        Some(Err(error)) => json!({"error": in_one_line(error)}),
         Some(Ok((at, settled))) => {
             let one = |(path, left): (PathBuf, Left)| json!({"path": report::text(path.as_os_str()), "reason": why(left)});
             let all = |list: &[Uncovered]| -> Vec<Value> {
@@ -337,7 +337,7 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         }),
         "lost": sync.lost.iter().map(|lost| {
             let at: OsString = lost.at.as_path().into();
-            json!({"path": report::text(&at), "reason": whole(&lost.error)})
+            json!({"path": report::text(&at), "reason": in_one_line(&lost.error)})
         }).collect::<Vec<_>>(),
         "gone": sync.written.gone.iter().map(|it| {
             let source: OsString = it.source.as_path().into();
@@ -350,12 +350,6 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "ref": landed::reference(&sync.trees),
         "digest": landed::digest(&sync.trees),
     })
-}
-
-/// Returns an error with its causes.
-fn whole(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn place(at: &InView, path: &Path) -> Value {

@@ -68,7 +68,7 @@ fn lost(helper: Helper, planned: &Planned) -> String {
                 .to_owned();
         }
     };
-    format!("{} has ended before the run; not available any more: {what}", helper.program())
+    format!("{} has ended before the run; not available any more: {what}", helper.name())
 }
 
 fn listed(names: impl Iterator<Item = String>) -> String {

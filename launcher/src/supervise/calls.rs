@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::aside::{Aside, Over};
 use super::caller::Caller;
 use super::connects::{self, Peer};
 use super::observe::{Denied, Observed, Observer};
 use super::renames::{Layers, Renames};
+use super::worker::{Over, Worker};
 use crate::plan::seccomp::{Action, SeccompPlan};
 use crate::sys::announced::{self, Announced};
 
@@ -136,11 +136,11 @@ impl<'a> Calls<'a> {
 
     /// Starts a process that answers until it is dropped, and notes nothing: who was not stopped with
     /// the supervisor goes on. Where connections are waited for, all wait for the supervisor.
-    pub(super) fn stand_in(&mut self, listener: &OwnedFd) -> Option<Aside> {
+    pub(super) fn stand_in(&mut self, listener: &OwnedFd) -> Option<Worker> {
         if self.connects {
             return None;
         }
-        Aside::start_awake(|over| {
+        Worker::start_awake(|over| {
             // Its process is the supervisor's.
             std::mem::forget(self.observer.take());
             self.answer_until(over, listener)

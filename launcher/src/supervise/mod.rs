@@ -1,8 +1,7 @@
 //! `supervise`: one loop outside the sandboxes. Everything that happens becomes an [`Event`](event::Event),
 //! [`decide`](decide::decide) says what follows, and the loop does it.
 
-mod aside;
-mod beside;
+mod adapters;
 mod bridging;
 mod caller;
 mod calls;
@@ -27,9 +26,9 @@ mod seen;
 mod stop;
 mod terminal;
 mod watch;
+mod worker;
 
-pub(crate) use aside::Over;
-pub(crate) use beside::Beside;
+pub(crate) use adapters::Adapters;
 pub(crate) use bridging::Bridging;
 pub(crate) use calls::Calls;
 pub(crate) use capture::Capture;
@@ -49,3 +48,4 @@ pub(crate) use renames::Layers;
 pub(crate) use renew::{Back, Moved, PutBack, Renewal};
 pub(crate) use run::{Supervised, run};
 pub(crate) use terminal::Terminal;
+pub(crate) use worker::Over;

@@ -10,7 +10,7 @@ use rustix::event::Timespec as Timeout;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-use super::aside::{Aside, Over};
+use super::worker::{Over, Worker};
 
 /// After how many milliseconds is tried again what somebody has open, at most: a file that is just
 /// closed counts as open for some microseconds.
@@ -45,7 +45,7 @@ pub(crate) enum Attempt {
 /// The publisher, a process that ends with the run.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    aside: Aside,
+    worker: Worker,
 }
 
 impl Publisher {
@@ -55,7 +55,7 @@ impl Publisher {
         files: &[PublishedFile],
         mut publish: impl FnMut(u32, &Over) -> Attempt,
     ) -> Result<Self, Errno> {
-        let aside = Aside::start(|over| {
+        let worker = Worker::start(|over| {
             let mut files: Vec<Watched<'_>> = files.iter().map(Watched::new).collect();
             let queue = watch(&mut files).ok();
             while !files.is_empty() && !over.is_over() {
@@ -66,12 +66,12 @@ impl Publisher {
             std::mem::forget(queue);
             true
         })?;
-        Ok(Self { aside })
+        Ok(Self { worker })
     }
 
     /// Has the publisher write back nothing that it did not look at yet, and does not wait for it.
     pub(crate) fn stop(&self) {
-        self.aside.stop();
+        self.worker.stop();
     }
 }
 

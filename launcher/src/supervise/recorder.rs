@@ -9,8 +9,8 @@ use endow_vfs::sync::checkpoint::{self, Limits, Recording, record};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::aside::Aside;
 use super::run::Supervised;
+use super::worker::Worker;
 use crate::plan::Checkpoint;
 use crate::plan::step::FileId;
 use crate::sys;
@@ -18,7 +18,7 @@ use crate::sys;
 /// A recorder. Dropped, it notes the end, so nothing of endow's may change the tree afterwards.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    _aside: Aside,
+    _worker: Worker,
 }
 
 impl Recorder {
@@ -34,7 +34,7 @@ impl Recorder {
         }
         let place = OsFs.open_canonical(&run.canonicalize().map_err(|_| Errno::NOENT)?)?;
         let place = OsFs.open_dir(place.as_fd(), plan.place.0.as_os_str())?;
-        let aside = Aside::start(|over| {
+        let worker = Worker::start(|over| {
             let is_over = || over.is_over();
             let (stamp, hidden) = (stamp.into(), plan.hidden.as_slice());
             let limits = Limits::default();
@@ -47,7 +47,7 @@ impl Recorder {
             }
             checkpoint::ended(&OsFs, of).is_ok() && recorded.is_ok()
         })?;
-        Ok(Self { _aside: aside })
+        Ok(Self { _worker: worker })
     }
 }
 

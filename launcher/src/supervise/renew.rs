@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use endow_policy::HostPath;
 use rustix::io::Errno;
 
-use super::aside::{Aside, Over};
 use super::enter::{self, Covered};
 use super::event::Notice;
 use super::seen::Seen;
 use super::watch::{Opened, Watch};
+use super::worker::{Over, Worker};
 use crate::apply::Sandbox;
 use crate::plan::step::{Cover, FileId, Renew};
 use crate::sys::signal::Arrived;
@@ -102,16 +102,16 @@ impl Renewal {
     }
 
     /// Starts a process that covers names in place of the supervisor, until it is dropped.
-    pub(super) fn stand_in(&mut self, sandbox: &Sandbox) -> Result<Aside, Errno> {
+    pub(super) fn stand_in(&mut self, sandbox: &Sandbox) -> Result<Worker, Errno> {
         let queue = self.watch.queue()?;
         let news = queue.share()?;
-        let aside = Aside::start_awake(|over| {
+        let worker = Worker::start_awake(|over| {
             self.watch.read_from(queue);
             self.renew_until(over, &news, sandbox)
         })?;
         self.relieved = true;
         self.watch.all_again();
-        Ok(aside)
+        Ok(worker)
     }
 
     fn renew_until(&mut self, over: &Over, news: &OwnedFd, sandbox: &Sandbox) -> bool {

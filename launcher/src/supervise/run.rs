@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::beside::Beside;
+use super::adapters::Adapters;
 use super::calls::Calls;
 use super::capture::Capture;
 use super::decide::{Decision, State, decide};
@@ -53,7 +53,7 @@ pub(crate) struct Supervised<'a> {
     measured: Option<Measured>,
     capture: Option<Capture>,
     served: Option<Served>,
-    beside: Beside,
+    adapters: Adapters,
     rest: Rest,
     ended: Option<Ended>,
 }
@@ -86,7 +86,7 @@ impl<'a> Supervised<'a> {
             measured: None,
             capture: None,
             served: None,
-            beside: Beside::default(),
+            adapters: Adapters::default(),
             rest: Rest::default(),
             ended: None,
         }
@@ -123,8 +123,8 @@ impl<'a> Supervised<'a> {
     }
 
     /// Hears what is asked for over bridges, and which process of endow's own ends.
-    pub(crate) fn beside(mut self, beside: Beside) -> Self {
-        self.beside = beside;
+    pub(crate) fn with_adapters(mut self, adapters: Adapters) -> Self {
+        self.adapters = adapters;
         self
     }
 
@@ -156,7 +156,7 @@ impl<'a> Supervised<'a> {
         let is_seen = self.sandbox.descriptors.listener.is_some();
         let observed = self.calls.and_then(Calls::finish).filter(|_| is_seen);
         let connections = self.served.map(|served| served.finish(LINGER));
-        let bridges = self.beside.finish();
+        let bridges = self.adapters.finish();
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
         let mut namespaces: Vec<OwnedFd> = [user, mount, network].into_iter().flatten().collect();
         if self.guarding.is_some() {
@@ -271,7 +271,7 @@ impl Supervised<'_> {
         let served = self.served.as_ref().map(Served::descriptor);
         let guarding = self.guarding.as_ref().and_then(Guarding::descriptor);
         let watched = pid_1.chain(renewal).chain(guarding).chain(calls);
-        watched.chain(captured).chain(served).chain(self.beside.descriptors())
+        watched.chain(captured).chain(served).chain(self.adapters.descriptors())
     }
 
     /// Returns whether a signal tells of a watched directory, and is nobody else's matter.
@@ -352,9 +352,9 @@ impl Supervised<'_> {
     /// Hears what is asked for over bridges, and lets logins come back; tells what serves no more.
     fn bridge(&mut self, notify: &mut dyn FnMut(Notice)) {
         let is_unguarded = self.guarding.as_mut().is_some_and(Guarding::is_lost);
-        let lost = self.beside.lost().chain(is_unguarded.then_some(Helper::Guard));
+        let lost = self.adapters.lost().chain(is_unguarded.then_some(Helper::Guard));
         lost.for_each(|helper| notify(Notice::Lost(helper)));
-        for (news, socket) in self.beside.look() {
+        for (news, socket) in self.adapters.look() {
             if let (Some(port), Some(served)) = (news.login, &mut self.served) {
                 served.login(port, socket);
             }

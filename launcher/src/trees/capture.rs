@@ -7,6 +7,7 @@ use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use endow_policy::in_one_line;
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs};
 use endow_vfs::git_dir::packed_refs;
 use endow_vfs::git_tree::{Id, Places, Repository};
@@ -14,7 +15,6 @@ use endow_vfs::state::{GitRecord, Place};
 use endow_vfs::tree::{RemoveError, remove_tree};
 use endow_vfs::working_copy::{self, Captured, REFERENCES, Source};
 
-use super::told;
 use crate::confined::{self, ConfinedError, Reach};
 
 /// The objects that are to be added to the repository, beside the layer: an object directory, as
@@ -125,9 +125,9 @@ fn read_it(
     placed: &Placed<'_>,
     (git, signed): (&GitRecord, &Signed<'_>),
 ) -> Result<Captured, String> {
-    let host = Repository::open_at(places).map_err(|error| told(&error))?;
+    let host = Repository::open_at(places).map_err(|error| in_one_line(&error))?;
     // One that was turned into a reftable meanwhile gets no reference as a file.
-    host.check_references().map_err(|error| told(&error))?;
+    host.check_references().map_err(|error| in_one_line(&error))?;
     let guest = own.map(|own| {
         let places = Places {
             root: own.to_owned(),
@@ -135,7 +135,7 @@ fn read_it(
             // What it borrows from is the host's, wherever its own list leads to by now.
             objects: vec![own.join("objects")],
         };
-        Repository::open_like(&places, &host).map_err(|error| told(&error))
+        Repository::open_like(&places, &host).map_err(|error| in_one_line(&error))
     });
     let guest = guest.transpose()?;
     let source = Source {
@@ -150,7 +150,7 @@ fn read_it(
         time: signed.time,
         message: signed.message,
     };
-    working_copy::capture(&OsFs, &source).map_err(|error| told(&error))
+    working_copy::capture(&OsFs, &source).map_err(|error| in_one_line(&error))
 }
 
 fn references(text: &[u8]) -> BTreeMap<String, Id> {
@@ -171,8 +171,9 @@ pub(crate) fn descends(
     let reach = Reach { read, ..Reach::default() };
     let id = |text: &str| text.parse::<Id>().map_err(|error| error.to_string());
     let answer = confined::run(&reach, || {
-        let repository = Repository::open_at(&places).map_err(|error| told(&error))?;
-        working_copy::descends(&repository, &id(commit)?, &id(old)?).map_err(|error| told(&error))
+        let repository = Repository::open_at(&places).map_err(|error| in_one_line(&error))?;
+        working_copy::descends(&repository, &id(commit)?, &id(old)?)
+            .map_err(|error| in_one_line(&error))
     });
     answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)
 }

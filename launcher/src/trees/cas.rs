@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use endow_policy::Access;
+use endow_policy::{Access, in_one_line};
 use endow_vfs::cas::{self, Digest, Hasher, Store};
 use endow_vfs::fs::{At, Fs, OsFs, write_all};
 use endow_vfs::materialize::{self, ContentError, Contents, Maker, create_file, finish_file};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::stubs::{self, Linked};
-use super::{Amount, MakeError, WORKERS, Watch, amount_of, fact, fault, make_all, told};
+use super::{Amount, MakeError, WORKERS, Watch, amount_of, fact, fault, make_all};
 use crate::confined::{self, Reach, Teller};
 use crate::plan::host::KernelFacts;
 use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied};
@@ -96,8 +96,8 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
     if !source.is_dir() {
         return Ok(false);
     }
-    let store = Store::open(&OsFs, source).map_err(|error| fault(told(&error)))?;
-    store.has(digest).map_err(|error| fault(told(&error)))
+    let store = Store::open(&OsFs, source).map_err(|error| fault(in_one_line(&error)))?;
+    store.has(digest).map_err(|error| fault(in_one_line(&error)))
 }
 
 /// Makes the tree of a digest.
@@ -159,14 +159,15 @@ fn confined<T: Serialize + DeserializeOwned>(
     watch: Watch<'_>,
     work: impl FnOnce(&Store<'_>, &Teller) -> Result<T, Box<dyn std::error::Error>>,
 ) -> Result<T, MakeError> {
-    let open = || Store::open(&OsFs, source).map_err(|error| MakeError::Source(told(&error)));
+    let open =
+        || Store::open(&OsFs, source).map_err(|error| MakeError::Source(in_one_line(&error)));
     let store = open()?;
     // What it is made of must not be collected meanwhile.
-    let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(told(&error)))?;
+    let _lease = store.lease(&[*digest]).map_err(|error| MakeError::Source(in_one_line(&error)))?;
     let reach = Reach { read: vec![source.to_owned()], ..reach };
     let done = confined::watched(&reach, watch, |teller| {
         let store = open().map_err(|error| error.to_string())?;
-        work(&store, teller).map_err(|error| told(&*error))
+        work(&store, teller).map_err(|error| in_one_line(&*error))
     });
     done.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
@@ -187,7 +188,7 @@ impl Contents<Digest> for Objects<'_> {
 impl Maker<Digest> for Objects<'_> {
     fn make(&mut self, digest: &Digest, executable: bool, at: At<'_>) -> Result<(), ContentError> {
         let object = self.store.open_object(digest);
-        let object = object.map_err(|error| ContentError::Source(told(&error)))?;
+        let object = object.map_err(|error| ContentError::Source(in_one_line(&error)))?;
         let failed = |errno| ContentError::Io { action: "write", errno };
         let file = create_file(&OsFs, at, executable)?;
         let found =

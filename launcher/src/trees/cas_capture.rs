@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use endow_policy::in_one_line;
 use endow_vfs::cas::{self, ChangedSource, Digest, Publishing, Store};
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::snapshot::Bounds;
@@ -12,7 +13,6 @@ use endow_vfs::tree::remove_tree;
 use endow_vfs::working_copy::Captured;
 
 use super::capture::{CaptureError, Layer, STAGED, UPPER, failed, layer_at};
-use super::told;
 use crate::confined::{self, Reach, Service};
 
 /// Stages what a command left; `layer` is the path of its layer's directory. What an earlier try
@@ -38,10 +38,10 @@ fn staged(
     base: Digest,
     wanted: Option<&[String]>,
 ) -> Result<Vec<u8>, String> {
-    let store = Store::open(&OsFs, store).map_err(|error| told(&error))?;
+    let store = Store::open(&OsFs, store).map_err(|error| in_one_line(&error))?;
     let bounds = Bounds::default();
     let source = ChangedSource { upper, staging, store: &store, base, bounds, wanted };
-    let captured = cas::capture(&OsFs, &source).map_err(|error| told(&error))?;
+    let captured = cas::capture(&OsFs, &source).map_err(|error| in_one_line(&error))?;
     serde_json::to_vec(&captured).map_err(|error| error.to_string())
 }
 
@@ -66,7 +66,7 @@ impl Capturer {
     pub(crate) fn start(run: &mut RunDir, store: &Path) -> Result<Self, CaptureError> {
         let failing = failed("make a directory in", &run.path());
         let made = run.make_dir(&OsFs, Path::new(state::STAGED), 0o700);
-        made.map_err(|error| CaptureError::Content(told(&error)))?;
+        made.map_err(|error| CaptureError::Content(in_one_line(&error)))?;
         let dir = OsFs.open_dir(run.as_fd(), state::STAGED.as_ref()).map_err(failing)?;
         let reach = Reach {
             read: vec![run.path(), store.to_owned()],
@@ -75,9 +75,9 @@ impl Capturer {
         };
         let store = store.to_owned();
         let service = Service::start(&reach, |(upper, base, wanted): Question| {
-            empty(dir.as_fd()).map_err(|error| told(&error))?;
+            empty(dir.as_fd()).map_err(|error| in_one_line(&error))?;
             let upper = OsFs.open_canonical(&upper).map_err(|errno| errno.to_string())?;
-            let base = digest(&base).map_err(|error| told(&error))?;
+            let base = digest(&base).map_err(|error| in_one_line(&error))?;
             staged(&store, (upper.as_fd(), dir.as_fd()), base, Some(&wanted))
         });
         let staging = run.path().join(state::STAGED);
@@ -124,7 +124,7 @@ fn empty(staging: BorrowedFd<'_>) -> Result<(), CaptureError> {
 
 /// Publishes what was staged. What the confined process says of it is not believed.
 pub(crate) fn land_cas(layer: &Path, record: &CasRecord, tip: &str) -> Result<(), CaptureError> {
-    let content = |error: cas::StoreError| CaptureError::Content(told(&error));
+    let content = |error: cas::StoreError| CaptureError::Content(in_one_line(&error));
     let store = Store::open(&OsFs, record.store.as_path()).map_err(content)?;
     land(&layer.join(STAGED), &store.publish().map_err(content)?, tip)
 }
@@ -132,7 +132,7 @@ pub(crate) fn land_cas(layer: &Path, record: &CasRecord, tip: &str) -> Result<()
 fn land(staged: &Path, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {
     let staging = OsFs.open_canonical(staged).map_err(failed("open", staged))?;
     let landed = cas::land_staged(&OsFs, (staging.as_fd(), staged), publishing, &digest(tip)?);
-    landed.map(drop).map_err(|error| CaptureError::Content(told(&error)))
+    landed.map(drop).map_err(|error| CaptureError::Content(in_one_line(&error)))
 }
 
 fn digest(text: &str) -> Result<Digest, CaptureError> {

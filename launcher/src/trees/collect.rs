@@ -5,10 +5,11 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use endow_policy::in_one_line;
 use endow_vfs::cas::{Digest, GcProgress, GcReport, Store, StoreError, gc};
 use endow_vfs::fs::OsFs;
 
-use super::{Amount, MakeError, Watch, told};
+use super::{Amount, MakeError, Watch};
 use crate::confined::{self, Reach};
 
 /// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest, until the store at
@@ -22,10 +23,10 @@ pub(crate) fn collect_store(
     patience: Duration,
     watch: Watch<'_>,
 ) -> Result<GcReport, MakeError> {
-    let root = File::open(source).map_err(|error| MakeError::Source(told(&error)))?;
+    let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
     let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
     let collected = confined::watched(&reach, watch, |teller| {
-        let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
+        let store = Store::open(&OsFs, source).map_err(|error| in_one_line(&error))?;
         let others = || Ok::<_, StoreError>(kept);
         let mut removed = |step| {
             if let GcProgress::Removed { digest, .. } = step {
@@ -33,7 +34,7 @@ pub(crate) fn collect_store(
             }
         };
         let collected = gc(&store.with_patience(patience), quota, others, &mut removed);
-        collected.map_err(|error| told(&error))
+        collected.map_err(|error| in_one_line(&error))
     });
     collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }

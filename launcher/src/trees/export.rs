@@ -5,6 +5,7 @@ use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use endow_policy::in_one_line;
 use endow_vfs::cas::{self, Digest, Store};
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::git_tree::{Id, Repository};
@@ -15,7 +16,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::capture::{CaptureError, STAGED, failed, places};
-use super::told;
 use crate::confined::{self, Reach};
 
 /// The most bytes that are exported of one tree.
@@ -75,8 +75,9 @@ fn of_git(
     let read = places.git.iter().chain(&places.objects).cloned().collect();
     let sides: [Id; 2] = [parsed(&git.commit)?, parsed(tip)?];
     confined(&Reach { read, write: vec![dir], ..Reach::default() }, || {
-        let repository = Repository::open_at(&places).map_err(|error| told(&error))?;
-        working_copy::export(&repository, sides.each_ref(), export).map_err(|error| told(&error))
+        let repository = Repository::open_at(&places).map_err(|error| in_one_line(&error))?;
+        working_copy::export(&repository, sides.each_ref(), export)
+            .map_err(|error| in_one_line(&error))
     })
 }
 
@@ -92,9 +93,9 @@ fn of_cas(
     read.extend(staged.iter().map(|staged| staged.path.clone()));
     let keep = staged.iter().map(|staged| staged.dir.as_fd()).collect();
     confined(&Reach { read, write: vec![dir], keep, ..Reach::default() }, || {
-        let store = Store::open(&OsFs, source).map_err(|error| told(&error))?;
+        let store = Store::open(&OsFs, source).map_err(|error| in_one_line(&error))?;
         let staged = staged.as_ref().map(|staged| (staged.dir.as_fd(), staged.path.as_path()));
-        cas::export((&store, staged), sides, export).map_err(|error| told(&error))
+        cas::export((&store, staged), sides, export).map_err(|error| in_one_line(&error))
     })
 }
 

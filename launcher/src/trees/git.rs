@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use endow_policy::HostPath;
+use endow_policy::{HostPath, in_one_line};
 use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, OsFs};
 use endow_vfs::git_tree::{self, Blob, GitError, Id, Options, Reader, Repository, Sparse};
@@ -11,7 +11,7 @@ use endow_vfs::materialize::{ContentError, Contents, Maker, make_file};
 use endow_vfs::trees::{self, Building, ContentName, Known, Made, NoteName, TreeKey};
 
 use super::git_places::{self, Parts};
-use super::{Amount, MakeError, Watch, fact, fault, layers, make_all, told};
+use super::{Amount, MakeError, Watch, fact, fault, layers, make_all};
 use crate::confined::{self, Reach, Teller};
 use crate::plan::{TreeFact, TreeFault};
 
@@ -63,7 +63,7 @@ fn found(
     let reach = Reach { read: parts.read.clone(), ..Reach::default() };
     let from = start.map(|start| start.id);
     let known = confined::run(&reach, || find(&parts.places, rev, from))
-        .map_err(|error| fault(format!("can't read {repository}: {}", told(&error))))?
+        .map_err(|error| fault(format!("can't read {repository}: {}", in_one_line(&error))))?
         .map_err(|(message, is_absent)| TreeFault {
             hint: None,
             is_absent,
@@ -111,7 +111,7 @@ fn find(places: &git_tree::Places, rev: &str, start: Option<Id>) -> Result<Found
         Some(start) => repository.resolve_from(start, rev),
         None => repository.resolve(rev),
     });
-    let found = found.map_err(|error| (told(&error), is_absent(&error)))?;
+    let found = found.map_err(|error| (in_one_line(&error), is_absent(&error)))?;
     Ok((found.tree.to_string(), found.commit.map(|commit| commit.to_string())))
 }
 
@@ -136,7 +136,7 @@ pub(super) fn make(
     let made = confined::watched(&reach, watch, |teller| {
         let at = (building.root(), building.manifest());
         fill(&places, (base.as_ref(), &id, &tree.sparse), (at, teller))
-            .map_err(|error| told(&*error))
+            .map_err(|error| in_one_line(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }
@@ -186,7 +186,7 @@ impl Contents<Blob> for Blobs<'_> {
 impl Maker<Blob> for BlobMaker<'_> {
     fn make(&mut self, blob: &Blob, executable: bool, at: At<'_>) -> Result<(), ContentError> {
         let read = self.reader.read(blob, &mut self.bytes);
-        read.map_err(|error| ContentError::Source(told(&error)))?;
+        read.map_err(|error| ContentError::Source(in_one_line(&error)))?;
         make_file(&OsFs, at, executable, &self.bytes)?;
         self.teller.add(Amount { files: 1, bytes: blob.size });
         Ok(())

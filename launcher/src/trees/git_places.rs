@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use endow_policy::in_one_line;
 use endow_vfs::git_tree::{self, Places};
 
-use super::{fault, told};
+use super::fault;
 use crate::plan::TreeFault;
 use crate::probe::git_dirs;
 
@@ -23,7 +24,7 @@ pub(super) struct Parts {
 pub(super) fn find(repository: &Path) -> Result<Parts, TreeFault> {
     let shown = repository.display();
     let places = git_tree::places(repository).map_err(|error| TreeFault {
-        message: format!("{shown}: {}", told(&error)),
+        message: format!("{shown}: {}", in_one_line(&error)),
         hint: Some("name a repository: `--git GUEST=REPOSITORY@REVISION`".to_owned()),
         is_absent: !repository.exists(),
     })?;

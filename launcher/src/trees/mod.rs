@@ -256,15 +256,3 @@ fn fact(key: Option<TreeKey>, source: &Path, cache: &Path) -> Result<TreeFact, T
 fn fault(message: String) -> TreeFault {
     TreeFault { message, hint: None, is_absent: false }
 }
-
-/// Returns an error with all its causes in one line.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}

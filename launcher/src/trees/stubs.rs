@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use endow_policy::HostPath;
+use endow_policy::{HostPath, in_one_line};
 use endow_vfs::cas::Digest;
 use endow_vfs::fs::{At, Fs, OsFs};
 use endow_vfs::materialize::{ContentError, Contents, Maker};
@@ -16,7 +16,7 @@ use endow_vfs::trees::{self, METACOPY, STUB_FROM, TreeKey, make_stub, stub_conte
 use rustix::io::Errno;
 
 use super::cas::{Objects, read};
-use super::{Amount, fault, told};
+use super::{Amount, fault};
 use crate::plan::{Presented, TreeFact, TreeFault, WhyCopied};
 use crate::probe::data_layers;
 
@@ -91,7 +91,7 @@ impl Linked<'_> {
     fn is_linked(&self, digest: &Digest) -> Result<bool, ContentError> {
         let name = stub_content(digest);
         let linked = self.objects.store.link_object(digest, At { dir: self.data, name: &name });
-        if !linked.map_err(|error| ContentError::Source(told(&error)))? {
+        if !linked.map_err(|error| ContentError::Source(in_one_line(&error)))? {
             return Ok(false);
         }
         let failed = |errno| ContentError::Io { action: "open the content", errno };

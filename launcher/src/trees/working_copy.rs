@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use endow_policy::HostPath;
+use endow_policy::{HostPath, in_one_line};
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::git_dir;
 use endow_vfs::git_tree::{Head, Id, Places, Repository};
@@ -14,7 +14,7 @@ use endow_vfs::working_copy::write_index;
 use serde::{Deserialize, Serialize};
 
 use super::git_places::{self, Parts};
-use super::{MakeError, fact, fault, told};
+use super::{MakeError, fact, fault};
 use crate::confined::{self, Reach};
 use crate::plan::place::PlacedSource;
 use crate::plan::step::{FileId, HostMount};
@@ -49,7 +49,7 @@ pub(super) fn resolve(
     let parts = git_places::find(source)?;
     let reach = Reach { read: parts.read.clone(), ..Reach::default() };
     let asked = confined::run(&reach, || ask(&parts.places, rev, &commit))
-        .map_err(|error| fault(format!("can't read {}: {}", tree.source, told(&error))))?
+        .map_err(|error| fault(format!("can't read {}: {}", tree.source, in_one_line(&error))))?
         .map_err(|message| fault(format!("{}: {message}", tree.source)))?;
     let Places { git, objects, .. } = &parts.places;
     let (kind, name) = parts_of(&tree.id).ok_or_else(|| fault(tree.id.clone()))?;
@@ -76,8 +76,8 @@ fn parts_of(id: &str) -> Option<(&str, &str)> {
 }
 
 fn ask(places: &Places, rev: &str, commit: &str) -> Result<Asked, String> {
-    let repository = Repository::open_at(places).map_err(|error| told(&error))?;
-    let references = repository.references(REFERENCES).map_err(|error| told(&error))?;
+    let repository = Repository::open_at(places).map_err(|error| in_one_line(&error))?;
+    let references = repository.references(REFERENCES).map_err(|error| in_one_line(&error))?;
     let head = repository.head().unwrap_or_default();
     let id: Option<Id> = commit.parse().ok();
     let shown = references.into_iter().filter(|(name, _)| is_shown(name));
@@ -90,7 +90,7 @@ fn ask(places: &Places, rev: &str, commit: &str) -> Result<Asked, String> {
     if let Some(name) = &branch {
         references.insert(name.clone(), commit.to_owned());
     }
-    let shallow = repository.shallow().map_err(|error| told(&error))?;
+    let shallow = repository.shallow().map_err(|error| in_one_line(&error))?;
     let shallow = shallow.iter().map(ToString::to_string).collect();
     Ok(Asked { branch, references, shallow })
 }
@@ -153,7 +153,7 @@ pub(super) fn make(tree: &TreeFact, name: &str, building: &Building) -> Result<M
     let Parts { places, read } = parts.map_err(|fault| MakeError::Source(fault.message))?;
     let (write, keep) = (vec![building.root()], vec![building.manifest()]);
     let made = confined::run(&Reach { read, write, keep, ..Reach::default() }, || {
-        fill(&places, &id, building).map_err(|error| told(&*error))
+        fill(&places, &id, building).map_err(|error| in_one_line(&*error))
     });
     made.map_err(MakeError::Confined)?.map_err(MakeError::Source)
 }

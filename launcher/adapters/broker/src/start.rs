@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use endow_adapter::{Control, ControlError, HardenError, causes, say, tell_only_where_it_panicked};
-use endow_policy::AdapterAnswer;
+use endow_adapter::{Control, ControlError, HardenError, say, tell_only_where_it_panicked};
+use endow_policy::{AdapterAnswer, in_one_line};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
 
@@ -48,7 +48,7 @@ pub fn main() -> ExitCode {
     match hidden.map_err(StartError::from).and_then(|()| prepare(control)) {
         Ok(ready) => serve(control, ready),
         Err(error) => {
-            control.answer(&AdapterAnswer::Failed(causes(&error)));
+            control.answer(&AdapterAnswer::Failed(in_one_line(&error)));
             ExitCode::FAILURE
         }
     }

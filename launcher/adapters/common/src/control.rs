@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 
-use endow_policy::AdapterAnswer;
+use endow_policy::{AdapterAnswer, ORDER_MAX};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{
@@ -14,8 +14,6 @@ use rustix::net::{
 };
 use zeroize::Zeroizing;
 
-/// The most bytes of an order.
-pub const ORDER_MAX: usize = 256 << 10;
 /// Room for more descriptors than a message may have: too many must be seen as such.
 const DESCRIPTORS_MAX: usize = 4;
 

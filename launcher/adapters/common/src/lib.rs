@@ -8,7 +8,7 @@ mod life;
 mod told;
 
 pub use confine::{ConfineError, confine};
-pub use control::{Control, ControlError, ORDER_MAX};
+pub use control::{Control, ControlError};
 pub use harden::{HardenError, close_others, forbid_core_dumps, hide, leave_group};
 pub use life::live;
-pub use told::{causes, say, tell_only_where_it_panicked};
+pub use told::{say, tell_only_where_it_panicked};

@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use endow_policy::AdapterAnswer;
+use endow_policy::{AdapterAnswer, in_one_line};
 
 use crate::control::Control;
-use crate::told::causes;
 
 /// Prepares what the launcher orders, tells it how that went, and serves until the launcher is gone. Prints nothing.
 pub fn live<T>(
@@ -22,7 +21,7 @@ pub fn live<T>(
             ExitCode::SUCCESS
         }
         Err(error) => {
-            control.answer(&AdapterAnswer::Failed(causes(&*error)));
+            control.answer(&AdapterAnswer::Failed(in_one_line(&*error)));
             ExitCode::FAILURE
         }
     }

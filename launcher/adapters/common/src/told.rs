@@ -1,19 +1,6 @@
 //! Errors, for endow and for whoever starts such a program by hand.
 
-use std::error::Error;
 use std::io::Write;
-
-/// Returns an error and all that led to it, on one line.
-pub fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
-}
 
 /// Has a panic tell where it was alone: its message may hold the value that led to it.
 pub fn tell_only_where_it_panicked(program: &'static str) {

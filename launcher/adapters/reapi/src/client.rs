@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use endow_adapter::causes;
-use endow_policy::RemoteOrder;
+use endow_policy::{RemoteOrder, in_one_line};
 use tokio::time::{sleep, timeout};
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -176,7 +175,7 @@ impl Client {
     /// Returns the server once it takes a call.
     pub(crate) async fn ready(&self) -> Result<Grpc<Channel>, Status> {
         let mut grpc = self.grpc.clone();
-        grpc.ready().await.map_err(|error| Status::unavailable(causes(&error)))?;
+        grpc.ready().await.map_err(|error| Status::unavailable(in_one_line(&error)))?;
         Ok(grpc)
     }
 
@@ -249,7 +248,7 @@ pub(crate) fn is_gone(status: &Status) -> bool {
 /// What a status says: the message of the server or, where the connection failed, why.
 pub(crate) fn said(status: &Status) -> String {
     match std::error::Error::source(status) {
-        Some(source) => format!("{}: {}", status.message(), causes(source)),
+        Some(source) => format!("{}: {}", status.message(), in_one_line(source)),
         None => status.message().to_owned(),
     }
 }

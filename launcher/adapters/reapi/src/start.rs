@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use endow_adapter::{
-    ConfineError, Control, ControlError, HardenError, causes, confine, say,
-    tell_only_where_it_panicked,
+    ConfineError, Control, ControlError, HardenError, confine, say, tell_only_where_it_panicked,
 };
-use endow_policy::{AdapterAnswer, RemoteOrder};
+use endow_policy::{AdapterAnswer, RemoteOrder, in_one_line};
 use tokio::runtime::Builder;
 use zeroize::Zeroize;
 
@@ -48,7 +47,7 @@ pub fn main() -> ExitCode {
     match run(control) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            control.answer(&AdapterAnswer::Failed(told(&causes(&error))));
+            control.answer(&AdapterAnswer::Failed(told(&in_one_line(&error))));
             ExitCode::FAILURE
         }
     }

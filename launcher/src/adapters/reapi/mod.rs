@@ -12,17 +12,15 @@ use endow_policy::{RemoteAnswer, RemoteContent, RemoteFound, RemoteOrder, Remote
 use endow_vfs::action::{ActionResult, ResultError};
 use endow_vfs::cas::{Digest, ImportError, Publishing, Store, StoreError, closure, fetch_all};
 use rustix::fs::{MemfdFlags, memfd_create, statvfs};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 pub(crate) use order::order;
 
 use super::environment::Environment;
-use super::process::{Adapter, AdapterError};
+use super::process::{Adapter, AdapterError, secret_order};
 use crate::sys;
 
 const PROGRAM: &str = "endow-reapi";
-/// Room for every order, so that none leaves copies behind when it grows.
-const ORDER_MAX: usize = 192 << 10;
 /// The most contents of one question.
 const CONTENTS_MAX: usize = 500;
 /// The most bytes of the contents of one question, where one content does not have more.
@@ -85,15 +83,13 @@ pub(crate) enum RemoteError {
 impl RemoteCache {
     /// Starts the process, which connects. What is told to it is wiped here.
     pub(crate) fn start(mut order: RemoteOrder, withheld: &[String]) -> Result<Self, AdapterError> {
-        let mut message = Zeroizing::new(Vec::with_capacity(ORDER_MAX));
-        let written = serde_json::to_writer(&mut *message, &order);
+        let message = secret_order(&order);
         order.token.zeroize();
         if let Some((_, key)) = order.tls.as_mut().and_then(|tls| tls.identity.as_mut()) {
             key.zeroize();
         }
-        written.map_err(|error| AdapterError::Refused(error.to_string()))?;
         let environment = Environment::Network(withheld);
-        Ok(Self { adapter: Adapter::start(PROGRAM, &message, &[], environment)? })
+        Ok(Self { adapter: Adapter::start(PROGRAM, &message?, &[], environment)? })
     }
 
     /// Returns the results of actions, in their order: of each when there is one that `suits` its number. Others may

@@ -6,8 +6,7 @@ use endow_vfs::action::{ActionCache, ActionResult};
 use endow_vfs::cas::{Digest, Store};
 use endow_vfs::fs::OsFs;
 
-use crate::cli::commands::cas::{failed, of_store};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, failed, of_store};
 use crate::trees;
 
 /// Returns whether the store has all that a result names.

@@ -19,8 +19,7 @@ use super::actions::Wanted;
 use super::place::PREFIX;
 use super::rules::Rules;
 use super::settings;
-use crate::cli::commands::cas::failed;
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind, failed};
 
 /// What a pattern matches is a layer of its own from so many files on: below, it costs less to make them anew
 /// than to mount them.

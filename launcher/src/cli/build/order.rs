@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::environment;
 use super::inputs::Shown;
-use crate::cli::commands::cas::failed;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, failed};
 
 /// The most bytes of one message: a command line has at most two megabytes (ARG_MAX), and what a command
 /// left is told up to ten thousand paths.

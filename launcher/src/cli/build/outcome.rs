@@ -8,8 +8,7 @@ use endow_vfs::cas::{Digest, Publishing};
 
 use super::inputs::digest;
 use super::order::{Done, End};
-use crate::cli::commands::cas::failed;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, failed};
 
 /// What an action came to.
 pub(super) enum Came {

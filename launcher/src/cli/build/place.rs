@@ -22,8 +22,7 @@ use super::inputs::Sources;
 use super::output_log::OutputLog;
 use super::standing::{Look, Stamps};
 use super::times;
-use crate::cli::commands::cas::{failed, of_store};
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::trees;
 
 /// The longest name (NAME_MAX of limits.h).

@@ -10,8 +10,7 @@ use super::collect::is_whole;
 use super::outcome;
 use super::remote::Remote;
 use crate::cli::args::BuildArgs;
-use crate::cli::commands::cas::failed;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, failed};
 use crate::cli::output::Output;
 
 /// A long build shares what depends on the host that often, and not at its end alone.

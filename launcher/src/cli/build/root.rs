@@ -12,8 +12,7 @@ use endow_vfs::snapshot::Bounds;
 
 use super::actions::Wanted;
 use super::inputs::put_missing;
-use crate::cli::commands::cas::failed;
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind, failed};
 use crate::cli::surroundings::Surroundings;
 use crate::trees;
 

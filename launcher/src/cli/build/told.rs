@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{Failure, listed};
 use super::schedule::State;
-use crate::cli::commands::cas::{failed, of_store};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, failed, of_store};
 use crate::cli::output::{Output, printable};
 use crate::trees;
 

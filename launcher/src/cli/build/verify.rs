@@ -13,8 +13,7 @@ use super::order::Order;
 use super::perform::{Performer, Wish};
 use super::root;
 use crate::cli::args::BuildArgs;
-use crate::cli::commands::cas::of_store;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, of_store};
 use crate::cli::output::{Output, printable};
 #[cfg(feature = "test-switches")]
 use crate::cli::stages;

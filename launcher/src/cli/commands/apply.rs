@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::cli::args::ApplyArgs;
 use crate::cli::error::CommandError;
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
 use crate::cli::{exit, synced};
 use crate::finish::{self, Finished, Landing, TreeEnd, WrittenBack};
 
 const APPLY: Verb =
-    Verb { word: "apply", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
+    Verb { act: Act::Apply, states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
 
 /// Writes the changes of a run back.
 pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, CommandError> {

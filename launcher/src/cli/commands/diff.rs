@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cli::args::DiffArgs;
 use crate::cli::diff::{Counted, Look, count, is_git_s_own, patch, quoted, table};
 use crate::cli::error::{CommandError, Kind as ErrorKind};
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
 use crate::cli::shown::{Shown, Side, pair};
@@ -27,7 +27,7 @@ use crate::trees::Wanted;
 const LIST_MAX: usize = 10_000;
 
 const DIFF: Verb = Verb {
-    word: "show",
+    act: Act::Show,
     states: &[RunState::Waiting, RunState::Interrupted, RunState::Applied],
     fits: |_| true,
 };

@@ -7,14 +7,14 @@ use serde_json::json;
 
 use crate::cli::args::DiscardArgs;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked, Stuck};
 use crate::cli::{recounted, stale};
 use crate::finish::{self, DropError, Selection, WriteBackError};
 
 const DISCARD: Verb =
-    Verb { word: "discard", states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
+    Verb { act: Act::Discard, states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
 
 /// Drops the changes of a run that waits, or those at some paths.
 pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, CommandError> {

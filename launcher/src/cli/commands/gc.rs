@@ -11,12 +11,12 @@ use serde_json::json;
 use crate::cli::args::GcArgs;
 use crate::cli::bounds::{self, Sizes};
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::{cache, json, picked, sources, stale, surroundings, table, unguarded};
 
 const REMOVE: Verb = Verb {
-    word: "remove",
+    act: Act::Remove,
     states: &[RunState::Applied, RunState::Discarded, RunState::Undone],
     fits: |_| true,
 };

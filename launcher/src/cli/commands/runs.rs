@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::cli::args::{RunsArgs, RunsCommand};
 use crate::cli::error::CommandError;
-use crate::cli::kept::{Kept, Opened, Verb};
+use crate::cli::kept::{Act, Kept, Opened, Verb};
 use crate::cli::output::Output;
 use crate::cli::{json, stale, table};
 
 const REMOVE: Verb = Verb {
-    word: "remove",
+    act: Act::Remove,
     states: &[RunState::Applied, RunState::Discarded, RunState::Undone],
     fits: |_| true,
 };

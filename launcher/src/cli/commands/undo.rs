@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::args::UndoArgs;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Kept, Verb};
+use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
 use crate::cli::picked::{self, Picked};
 use crate::cli::{exit, json, landed, recounted, synced};
@@ -18,7 +18,7 @@ use crate::finish::{self, Gone, OfMount, Selection, Target, WriteBackError};
 
 /// What `undo` takes: also a run of which only a part was written back.
 const UNDO: Verb = Verb {
-    word: "undo",
+    act: Act::Undo,
     states: &[RunState::Applied, RunState::Waiting, RunState::Interrupted],
     fits: was_applied,
 };

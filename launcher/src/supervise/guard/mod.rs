@@ -20,7 +20,7 @@ use rustix::fs::inotify::{self, CreateFlags};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use super::aside::{Aside, Over};
+use super::worker::{Over, Worker};
 use crate::plan::host::Noted;
 use crate::plan::step::Guard;
 use crate::sys;
@@ -126,7 +126,7 @@ pub(crate) struct Guarding {
     told: Told,
     /// How it ended, when that is known.
     end: Option<End>,
-    aside: Aside,
+    worker: Worker,
 }
 
 /// How the process ended.
@@ -142,8 +142,8 @@ impl Guarding {
     /// Starts the guard.
     pub(crate) fn start(watching: Watching<'_>, walk: &Walk<'_>) -> Result<Self, Errno> {
         let (news, tell) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let aside = Aside::start_awake(move |over| watching.work(over, walk, &tell))?;
-        Ok(Self { news, is_open: true, told: Told::default(), end: None, aside })
+        let worker = Worker::start_awake(move |over| watching.work(over, walk, &tell))?;
+        Ok(Self { news, is_open: true, told: Told::default(), end: None, worker })
     }
 
     /// Returns what becomes readable with news.
@@ -160,12 +160,12 @@ impl Guarding {
 
     /// Tells the guard that the run is over, without waiting.
     pub(super) fn stop(&self) {
-        self.aside.stop();
+        self.worker.stop();
     }
 
     /// Tells the guard that the run is over, and has it work on this processor.
     pub(super) fn stop_here(&self) {
-        self.aside.stop_here();
+        self.worker.stop_here();
     }
 
     /// Has the guard take away what must be, and waits for that, where nobody hears what it tells any more.
@@ -174,7 +174,7 @@ impl Guarding {
         while Told::default().read(&self.news).1 {
             let _ = poll(&mut [PollFd::new(&self.news, PollFlags::IN)], None);
         }
-        self.aside.finish();
+        self.worker.finish();
     }
 
     /// Returns whether the guard has died before its work was done: true once.
@@ -198,8 +198,8 @@ impl Guarding {
 
     /// Returns how the guard ended. It tells nothing more: it has done its work, or is gone.
     fn end(&mut self) -> End {
-        let aside = &self.aside;
-        let end = || if aside.finish() { End::Whole } else { End::Early };
+        let worker = &self.worker;
+        let end = || if worker.finish() { End::Whole } else { End::Early };
         *self.end.get_or_insert_with(end)
     }
 }

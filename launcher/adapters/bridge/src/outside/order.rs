@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixListener;
 
-use endow_adapter::{Control, ControlError, ORDER_MAX};
-use endow_policy::{BridgeNews, BridgeOrder, Nearby};
+use endow_adapter::{Control, ControlError};
+use endow_policy::{BridgeNews, BridgeOrder, Nearby, ORDER_MAX};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 

@@ -16,7 +16,7 @@ use super::response;
 use crate::order::Host;
 use crate::redact::{RedactedBody, Redactor};
 use crate::refusal::Refusal;
-use endow_adapter::causes;
+use endow_policy::in_one_line;
 
 /// The body of an answer: the server's, or the broker's own.
 pub(crate) type Answer = Either<RedactedBody, Full<Bytes>>;
@@ -112,7 +112,7 @@ impl Passage {
         }
         Unanswered::Refused(Refusal::Unreachable {
             host: self.host.name.clone(),
-            cause: causes(error),
+            cause: in_one_line(error),
         })
     }
 

@@ -28,7 +28,7 @@ use crate::proxy::Passage;
 use crate::redact::Redactor;
 use crate::refusal::Refusal;
 use crate::tls::Tls;
-use endow_adapter::causes;
+use endow_policy::in_one_line;
 
 /// The most bytes that are kept of one direction of one connection, so of the headers of a message.
 const BUFFER_MAX: usize = 64 << 10;
@@ -67,8 +67,8 @@ impl Connection {
         let Self { host, tls, client, server, ending } = self;
         let connected = tls.connect(&host, server).await;
         let made = match connected {
-            Ok(stream) => begun(stream).await.map_err(|error| causes(&error)),
-            Err(error) => Err(causes(&error)),
+            Ok(stream) => begun(stream).await.map_err(|error| in_one_line(&error)),
+            Err(error) => Err(in_one_line(&error)),
         };
         match made {
             Ok((sender, server)) => {

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::cli::args::{CasArgs, CasCommand};
-use crate::cli::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::output::Output;
 use crate::cli::surroundings::{self, Surroundings};
 use crate::confined::{self, Reach};
@@ -78,34 +78,9 @@ fn digest(text: &str) -> Result<Digest, CommandError> {
     })
 }
 
-/// Says what the store refused.
-pub(crate) fn of_store(error: &StoreError) -> CommandError {
-    match error {
-        StoreError::Missing { digest } => {
-            CommandError::new(Kind::Usage, "not in the store").about(digest)
-        }
-        StoreError::Damaged { digest, .. } => failed("the store is damaged", error)
-            .about(digest)
-            .hint("`endow cas verify` removes what is damaged, so that it can be put again"),
-        error => failed("can't use the store", error),
-    }
-}
-
-impl From<StoreError> for CommandError {
-    fn from(error: StoreError) -> Self {
-        of_store(&error)
-    }
-}
-
 fn of_tree(error: &CasError) -> CommandError {
     match error {
         CasError::Store { error: error @ StoreError::Missing { .. }, .. } => of_store(error),
         error => failed("can't read the tree", error),
     }
-}
-
-/// Starts an error with all that led to it.
-pub(crate) fn failed(what: &str, error: &dyn std::error::Error) -> CommandError {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.fold(CommandError::new(Kind::Setup, what), CommandError::cause)
 }

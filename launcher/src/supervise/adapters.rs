@@ -9,12 +9,12 @@ use crate::adapters::{Asked, End, Helper};
 
 /// The process that serves bridges, and what tells of the end of each process beside.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct Adapters {
     bridges: Option<Bridging>,
     ends: Vec<End>,
 }
 
-impl Beside {
+impl Adapters {
     /// Hears what is asked for over bridges, and of ends.
     pub(crate) fn new(bridges: Option<Bridging>, mut ends: Vec<End>) -> Self {
         ends.extend(bridges.as_ref().and_then(Bridging::end));

@@ -17,7 +17,7 @@ const NICENESS: i32 = 5;
 /// A process that works beside the supervisor. Dropped, it is told that the run is over, and what it is just
 /// doing is waited for.
 #[derive(Debug)]
-pub(super) struct Aside {
+pub(super) struct Worker {
     pid: i32,
     /// Tells by a byte that the run is over. Closed with the supervisor's death alone: those that
     /// are started later have it, too.
@@ -34,7 +34,7 @@ pub(crate) struct Over {
     supervisor: Pid,
 }
 
-impl Aside {
+impl Worker {
     /// Starts a process that does `work`, which gets all signals blocked.
     pub(super) fn start(work: impl FnOnce(&Over) -> bool) -> Result<Self, Errno> {
         Self::start_awake(|over| {
@@ -87,7 +87,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.finish();
     }
