@@ -1,6 +1,8 @@
 //! What settings of git can do, by their names (git-config(1)). No section is harmless as a whole:
 //! `gc.recentObjectsHook` came with git 2.42, beside numbers and dates.
 
+use super::truth::is_on;
+
 /// Sections, with `*` for their subsections, and keys of each; `*` for all.
 pub(super) type Table = &'static [(&'static str, &'static str)];
 
@@ -148,10 +150,6 @@ const BY_VALUE: [(&str, Judge); 7] = [
     ("extensions.objectformat", |value| value == "sha1"),
     ("extensions.refstorage", |value| ["files", "reftable"].contains(&value)),
 ];
-
-fn is_on(value: &str) -> bool {
-    ["true", "yes", "on", "1"].iter().any(|it| value.eq_ignore_ascii_case(it))
-}
 
 /// Returns whether a key, without a subsection, is harmless with this value; one without a value means true.
 pub(super) fn is_plain((section, key): (&str, &str), value: Option<&[u8]>) -> bool {

@@ -10,11 +10,13 @@ mod condition;
 mod effect;
 mod keys;
 mod parse;
+mod truth;
 
 pub use change::{Change, changes};
 pub use condition::Reading;
 pub use effect::Effect;
 pub use parse::parse;
+pub(crate) use truth::may_be_on;
 
 /// The largest configuration that is read, in bytes.
 pub const MAX: u64 = 1 << 20;

@@ -283,9 +283,28 @@ fn as_git_lists(settings: &[Setting]) -> Vec<u8> {
 
 #[test]
 fn git_reads_the_same() {
-    for text in
-        [TEXT, "[s]k = \\", "[s]k = a \\", "[s]k = \"a\\", "[s]k = a \\\r\n", "[s]k = a\\\r"]
-    {
+    for text in [
+        TEXT,
+        "",
+        "[s]k = \\",
+        "[s]k = a \\",
+        "[s]k = \"a\\",
+        "[s]k = a \\\r\n",
+        "[s]k = a\\\r",
+        "; c\n[Core] bare = true # c\n\tX=\"a;b \" c \\\n d\n[remote \"a\\\"]b\"]\n p\n",
+        "[a.B]\nx = 1",
+        "[core",
+        "[a] = x",
+        "[a]\nx = \"y\n",
+        "[a]\nx y",
+        "[a]\nx # y",
+        "[a]\nx\r = y",
+        "[a]\nx=\\q",
+        "[a]\nx.y = z",
+        "[a]\n\x0cx = y",
+        "[a \"b\"c]",
+        "[a \"b\\\nc\"]",
+    ] {
         let ours = parse(text.as_bytes()).map(|it| as_git_lists(&it));
         assert_eq!(ours, read_by_git(text.as_bytes()), "{text:?}");
     }

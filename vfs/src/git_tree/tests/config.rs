@@ -47,6 +47,22 @@ fn extension_that_changes_nothing_is_known() {
 }
 
 #[test]
+fn remote_may_promise_objects_in_any_form_of_its_section() {
+    let scratch = small();
+    let config = scratch.path().join(".git/config");
+    let before = std::fs::read_to_string(&config).expect("read");
+    for (text, expected) in [
+        ("[remote \"o\"]\n\tpromisor", true),
+        ("[remote.o]\n\tpromisor = 2", true),
+        ("[remote.o]\n\tpromisor = no", false),
+        ("[remote]\n\tpromisor", false),
+    ] {
+        write(&config, format!("{before}{text}\n"));
+        assert_eq!(open(scratch.path()).is_partial(), expected, "{text}");
+    }
+}
+
+#[test]
 fn real_partial_clone_names_its_remedy() {
     let (scratch, other) = (small(), Scratch::new());
     git(scratch.path(), &["config", "uploadpack.allowFilter", "true"]);
