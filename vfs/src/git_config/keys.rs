@@ -202,6 +202,6 @@ pub(super) const RUNS: Table = &[
     ("help", "browser"),
     ("hook.*", "command"),
     ("lfs", "customtransfer standalonetransferagent"),
-    ("lfs.customtransfer.*", "path args"),
-    ("lfs.extension.*", "clean smudge"),
+    // `lfs.customtransfer.NAME.path` and `lfs.extension.NAME.clean`: the dot is in the subsection.
+    ("lfs.*", "path args clean smudge"),
 ];

@@ -60,28 +60,28 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `[section]`, `[section "Subsection"]` or `[section.subsection]`.
+    /// Reads `[section]`, `[section "Subsection"]`, `[section.subsection]` or `[section.sub "Section"]`, which to git is
+    /// `[section "sub.Section"]`.
     fn header(&mut self) -> Option<(String, Option<Vec<u8>>)> {
         self.next();
         let mut name = String::new();
-        loop {
+        let quoted = loop {
             match self.next()? {
                 b']' | b' ' | b'\t' if name.is_empty() => return None,
-                b']' => break,
-                b' ' | b'\t' => {
-                    let subsection = self.subsection()?;
-                    return Some((name, Some(subsection)));
-                }
+                b']' => break None,
+                b' ' | b'\t' => break Some(self.subsection()?),
                 byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
                     name.push(char::from(byte.to_ascii_lowercase()));
                 }
                 _ => return None,
             }
-        }
-        match name.split_once('.') {
-            Some((section, below)) => Some((section.to_owned(), Some(below.into()))),
-            None => Some((name, None)),
-        }
+        };
+        let Some((section, below)) = name.split_once('.') else { return Some((name, quoted)) };
+        let below = match quoted {
+            Some(quoted) => [below.as_bytes(), b".", &quoted].concat(),
+            None => below.into(),
+        };
+        Some((section.to_owned(), Some(below)))
     }
 
     fn subsection(&mut self) -> Option<Vec<u8>> {
@@ -115,7 +115,6 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Option<Vec<u8>> {
         let mut value = Value::default();
-        self.skip_blanks();
         loop {
             match self.next() {
                 None | Some(b'\n') if value.quoted => return None,
@@ -164,9 +163,13 @@ impl Value {
         Some(())
     }
 
+    /// Adds a byte as it is. Blanks before all else are left out, by git behind an empty `""` too.
     fn plain(&mut self, byte: u8) {
-        self.text.push(byte);
-        if self.quoted || !matches!(byte, b' ' | b'\t' | b'\r') {
+        let is_kept = self.quoted || !matches!(byte, b' ' | b'\t' | b'\r');
+        if is_kept || !self.text.is_empty() {
+            self.text.push(byte);
+        }
+        if is_kept {
             self.trimmed = self.text.len();
         }
     }

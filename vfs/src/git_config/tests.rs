@@ -121,6 +121,8 @@ fn only_what_is_known_is_harmless() {
         ("[remote \"o\"]\n\tuploadpack = x", false),
         ("[submodule \"a\"]\n\tupdate = rebase", true),
         ("[submodule \"a\"]\n\tupdate = !x", false),
+        ("[submodule \"a\"]\n\tupdate = \"\" !x", false),
+        ("[submodule.a \"b\"]\n\tupdate = !x", false),
         ("[core]\n\tworktree = ../../../a", false),
         ("[rebase]\n\tautosquash", true),
         ("[rebase]\n\tinstructionFormat = %s%nexec x", false),
@@ -254,6 +256,22 @@ fn address_is_harmless_when_it_leads_to_another_machine() {
 }
 
 #[test]
+fn program_is_told_in_any_form_of_its_section() {
+    for text in [
+        "[filter \"a.b\"]\nclean = x",
+        "[filter.a \"b\"]\nclean = x",
+        "[filter.a.b]\nclean = x",
+        "[lfs \"customtransfer.a\"]\npath = x",
+        "[lfs.customtransfer \"a\"]\npath = x",
+        "[lfs.extension.a]\nsmudge = x",
+        "[alias]\na = \"\" !x",
+    ] {
+        let [setting] = parse(text.as_bytes()).expect("read").try_into().expect("one");
+        assert_eq!(setting.effect(), Effect::Runs, "{text}");
+    }
+}
+
+#[test]
 fn section_is_harmless_by_its_keys_alone() {
     for section in ["gc", "advice", "format", "core", "push", "maintenance", "log"] {
         let setting =
@@ -293,6 +311,11 @@ fn git_reads_the_same() {
         "[s]k = a\\\r",
         "; c\n[Core] bare = true # c\n\tX=\"a;b \" c \\\n d\n[remote \"a\\\"]b\"]\n p\n",
         "[a.B]\nx = 1",
+        "[a.B \"C\"]\nx = 1",
+        "[a]\nx = \"\" \"\" \t b",
+        "[a]\nx = \rb",
+        "[a]\nx = \\\n  b",
+        "[a]\nx = \" \" b",
         "[core",
         "[a] = x",
         "[a]\nx = \"y\n",
