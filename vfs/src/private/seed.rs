@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 use super::{Seed, SeedError, SeedLimits, Seeded, SkipReason, Skipped};
-use crate::fs::{Entry, Errno, Fs, Kind, Status};
+use crate::fs::{Entry, Errno, Fs, Kind, Status, write_all};
 
 /// The deepest directory that is copied, counted from the seed.
 const DEPTH: usize = 64;
@@ -240,18 +240,6 @@ impl Seeding<'_> {
     fn skip(&mut self, path: &Path, reason: SkipReason) {
         self.seeded.skipped.push(Skipped { path: path.to_owned(), reason });
     }
-}
-
-fn write_all(
-    fs: &dyn Fs,
-    file: BorrowedFd<'_>,
-    mut bytes: &[u8],
-) -> std::result::Result<(), Errno> {
-    while !bytes.is_empty() {
-        let length = fs.write(file, bytes)?;
-        bytes = bytes.get(length..).unwrap_or_default();
-    }
-    Ok(())
 }
 
 fn no_place(path: &Path) -> SeedError {
