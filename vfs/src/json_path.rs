@@ -6,11 +6,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use base64ct::{Base64, Encoding};
 use endow_policy::{GuestPath, HostPath};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-use crate::base64;
 
 /// Something that is bytes, and written as a path.
 pub trait JsonPath: Sized {
@@ -67,16 +66,22 @@ impl JsonPath for HostPath {
 /// The two ways to write a path.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Written {
+pub enum Written {
+    /// As it is.
     Text(String),
-    Bytes { base64: String },
+    /// As bytes, where they are no text.
+    Bytes {
+        /// The bytes in base64, padded.
+        base64: String,
+    },
 }
 
 impl Written {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    /// Returns how bytes are written.
+    pub fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Bytes { base64: base64::encode(bytes) },
+            Err(_) => Self::Bytes { base64: Base64::encode_string(bytes) },
         }
     }
 
@@ -84,7 +89,7 @@ impl Written {
         match self {
             Self::Text(text) => Ok(text.into_bytes()),
             Self::Bytes { base64 } => {
-                base64::decode(&base64).ok_or_else(|| String::from("not base64"))
+                Base64::decode_vec(&base64).map_err(|_| String::from("not base64"))
             }
         }
     }
@@ -170,6 +175,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn bytes_have_one_way_to_be_written() {
+        let read = |base64: &str| Written::Bytes { base64: base64.to_owned() }.bytes();
+        for (plain, base64) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(read(base64).as_deref(), Ok(plain.as_bytes()));
+        }
+        for wrong in ["Zg", "Zg=", "Zh==", "Z", "Zm9v=", "Zm 9", "Zg==Zg==", "====", "Zg=A", "é", "éé"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Stored(#[serde(with = "super")] PathBuf);

@@ -8,7 +8,6 @@
 #![deny(missing_docs)]
 
 pub mod action;
-pub mod base64;
 pub mod cas;
 pub mod foreign;
 pub mod fs;

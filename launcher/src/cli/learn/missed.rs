@@ -1,12 +1,10 @@
 //! One thing that a run asked for and did not get, as it is kept: by its name alone, since what holds
 //! and what is there may be another by the time it is judged.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use endow_policy::Protocol;
-use endow_vfs::base64;
+use endow_vfs::json_path;
 use serde_json::{Value, json};
 
 use crate::cli::json;
@@ -65,16 +63,11 @@ impl Missed {
     pub(crate) fn read(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(path) = value.get("path") {
-            return Some(Self::Path(name(path)?.into(), operation(&text("to")?)?));
+            let path = json_path::deserialize(path).ok()?;
+            return Some(Self::Path(path, operation(&text("to")?)?));
         }
         text("host").map(Self::Host).or_else(|| text("call").map(Self::Call))
     }
-}
-
-/// Reads a name that may be no text.
-fn name(value: &Value) -> Option<OsString> {
-    let encoded = || base64::decode(value.get("base64")?.as_str()?);
-    value.as_str().map(OsString::from).or_else(|| encoded().map(OsString::from_vec))
 }
 
 fn operation(word: &str) -> Option<Operation> {
@@ -84,6 +77,9 @@ fn operation(word: &str) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
     use super::*;
 
     #[test]

@@ -1,9 +1,7 @@
 //! Other ways in which programs write a text: what they decode or encode is still the text.
 
+use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding};
 use zeroize::Zeroizing;
-
-const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// Shorter ones stand in a large encoded text by chance.
 const SHORTEST: usize = 8;
@@ -26,24 +24,21 @@ const BASIC: &str = "Basic ";
 
 /// Returns a text in base64, in the middle of others as well, and as a part of a URL.
 fn forms(text: &str) -> Vec<Zeroizing<String>> {
-    let alphabets = [STANDARD, FOR_URLS].into_iter();
-    let encoded = alphabets.flat_map(|letters| (0..3).map(|shift| base64(text, shift, letters)));
+    let encoded = (0..3).flat_map(|shift| {
+        [base64::<Base64Unpadded>(text, shift), base64::<Base64UrlUnpadded>(text, shift)]
+    });
     let hex = [UPPER, LOWER].map(|digits| for_url(text, digits));
     encoded.filter(|it| it.len() >= SHORTEST).chain(hex).collect()
 }
 
 /// Returns the letters that a text has in base64 behind `shift` other bytes, whatever comes before
 /// and after it.
-fn base64(text: &str, shift: usize, letters: &[u8; 64]) -> Zeroizing<String> {
+fn base64<E: Encoding>(text: &str, shift: usize) -> Zeroizing<String> {
     let others = std::iter::repeat_n(0, shift);
     let bytes = Zeroizing::new(others.chain(text.bytes()).collect::<Vec<u8>>());
-    let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
-    let letter = |at: usize| {
-        let number = (at * 6..at * 6 + 6).fold(0, |number, at| number << 1 | bit(at));
-        char::from(letters[usize::from(number)])
-    };
-    let first = (shift * 8).div_ceil(6);
-    Zeroizing::new((first..bytes.len() * 8 / 6).map(letter).collect())
+    let letters = Zeroizing::new(E::encode_string(&bytes));
+    let own = letters.get((shift * 8).div_ceil(6)..bytes.len() * 8 / 6);
+    Zeroizing::new(own.unwrap_or_default().to_owned())
 }
 
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -63,21 +58,23 @@ fn for_url(text: &str, digits: &[u8; 16]) -> Zeroizing<String> {
     written
 }
 
-/// Returns what base64 stands for, if it is that, and text.
+/// Returns what base64 stands for, if it is that, and text. A server may be as lenient: letters of both alphabets
+/// may be mixed, and bits behind the last whole byte are of no account.
 fn decoded(text: &str) -> Option<Zeroizing<String>> {
-    let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
-    let (mut bits, mut count) = (0_u32, 0_u32);
-    for letter in text.trim_end_matches('=').bytes() {
-        let number =
-            [STANDARD, FOR_URLS].iter().find_map(|it| it.iter().position(|it| *it == letter));
-        bits = bits << 6 | u32::try_from(number?).ok()?;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
-    }
-    String::from_utf8(bytes.to_vec()).ok().map(Zeroizing::new)
+    let text = text.trim_end_matches('=');
+    let size = text.len().next_multiple_of(4);
+    let mut letters = Zeroizing::new(String::with_capacity(size));
+    letters.extend(text.chars().map(|letter| match letter {
+        '-' => '+',
+        '_' => '/',
+        letter => letter,
+    }));
+    // `A` stands for bits that are zero.
+    letters.extend(std::iter::repeat_n('A', size - text.len()));
+    let mut bytes = Zeroizing::new(vec![0; size / 4 * 3]);
+    Base64Unpadded::decode(letters.as_bytes(), &mut bytes).ok()?;
+    let whole = bytes.get(..text.len() * 6 / 8)?;
+    std::str::from_utf8(whole).ok().map(|text| Zeroizing::new(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -119,6 +116,11 @@ mod tests {
             ("dXNlcjpwYXNz", Some("user:pass")),
             ("dXNlcjpwYQ==", Some("user:pa")),
             ("dXNlcjpwYQ", Some("user:pa")),
+            ("dXNlcjpwYR", Some("user:pa")),
+            ("dXNlcjpwYXNzd", Some("user:pass")),
+            ("dTpwPj4-Pj4+Pz8_Pz8/", Some("u:p>>>>>>??????")),
+            ("", Some("")),
+            ("é", None),
             ("a key!", None),
             ("_____w==", None),
         ] {
