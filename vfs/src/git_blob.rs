@@ -35,11 +35,6 @@ pub fn name_of(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64) -> Result<Name> {
     }
 }
 
-/// Returns the digits of a name.
-pub fn digits(name: &Name) -> String {
-    name.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn begin(size: u64) -> Sha1 {
     Sha1::new().chain_update(format!("blob {size}\0"))
 }
@@ -51,11 +46,12 @@ mod tests {
 
     use super::*;
     use crate::fs::OsFs;
+    use crate::hex;
     use crate::testing::Scratch;
 
     #[test]
     fn names_are_those_of_git() {
-        assert_eq!(digits(&name(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
+        assert_eq!(hex::digits(&name(b"hello\n")), "ce013625030ba8dba906f756967f9e9ca394464a");
         let scratch = Scratch::new();
         let path = scratch.path().join("file");
         std::fs::write(&path, "hello\n").expect("written");

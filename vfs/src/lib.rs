@@ -18,6 +18,7 @@ pub mod git_index;
 pub mod git_object;
 pub mod git_tree;
 pub mod held;
+pub mod hex;
 pub mod inputs;
 pub mod json_path;
 pub mod layer;

@@ -10,7 +10,7 @@ use endow_policy::{
     Composed, FileKind, HostPath, Judgement, Policy, PolicyFile, PolicyText, ProfileText, Sources,
     StateRules, Vars, View, compose, judge, narrowed, parse, project_directories, resolve,
 };
-use sha2::{Digest, Sha256};
+use endow_vfs::cas::Digest;
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
@@ -361,8 +361,7 @@ pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, CommandError> {
 
 /// Returns the SHA-256 of a file's bytes in hexadecimal.
 pub(crate) fn digest(text: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(text).into();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    Digest::of(text).to_hex()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use endow_policy::{BackendSpec, GuestPath, MountClass, MountSpec};
 use endow_vfs::fs::{Errno, OsFs};
+use endow_vfs::hex;
 use endow_vfs::inputs::identity;
 use sha2::{Digest, Sha256};
 
@@ -37,11 +38,7 @@ pub(crate) fn host_root(
         put(&mut hash, root.as_os_str().as_bytes());
         hash.update(found.as_bytes());
     }
-    Ok(hex(&hash.finalize()))
-}
-
-fn hex(hash: &[u8]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(hex::digits(&hash.finalize()))
 }
 
 /// Returns what stands where, all links resolved: what a link leads to is shown.
@@ -87,7 +84,7 @@ pub(crate) fn settled(path: &Path, memory: BorrowedFd<'_>) -> Result<String, Err
         std::thread::sleep(MOMENT);
         found = identity(&OsFs, path, Some(memory))?;
     }
-    Ok(hex(&found.hash))
+    Ok(hex::digits(&found.hash))
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::hex;
+
 const PREFIX: &str = "sha256:";
 
 /// SHA-256 of a content, and how many bytes it has. Both together are its identity.
@@ -67,12 +69,7 @@ impl Digest {
 
     /// Returns the 64 digits of the hash.
     pub fn to_hex(&self) -> String {
-        let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
-        let mut text = String::with_capacity(2 * self.hash.len());
-        for byte in self.hash {
-            text.extend([digit(byte >> 4), digit(byte & 15)]);
-        }
-        text
+        hex::digits(&self.hash)
     }
 }
 

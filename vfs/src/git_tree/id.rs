@@ -99,35 +99,41 @@ impl FromStr for Id {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
-        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
-        let byte = |pair: &[u8]| match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-            _ => None,
-        };
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes.and_then(|bytes| Self::from_bytes(&bytes)).ok_or(BadId)
+        let id = ObjectId::from_hex(text.as_bytes()).map_err(|_| BadId)?;
+        Ok(Self::from_object(&id))
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 64];
-        let pairs = digits.as_chunks_mut::<2>().0.iter_mut();
-        for (pair, byte) in pairs.zip(self.as_bytes()) {
-            *pair = [digit(byte >> 4), digit(byte & 15)];
-        }
-        let digits = digits.get(..2 * self.algorithm.length()).unwrap_or_default();
-        out.write_str(std::str::from_utf8(digits).unwrap_or_default())
+        fmt::Display::fmt(&self.object(), out)
     }
-}
-
-/// Trees have many names, and all are written: faster than a `write!` for each byte.
-fn digit(value: u8) -> u8 {
-    if value < 10 { b'0' + value } else { b'a' + value - 10 }
 }
 
 impl fmt::Debug for Id {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_is_read_in_any_case_and_written_in_lower_case() {
+        for (text, algorithm) in [
+            ("0a".repeat(20), Algorithm::Sha1),
+            ("F9".repeat(20), Algorithm::Sha1),
+            ("9f".repeat(32), Algorithm::Sha256),
+        ] {
+            let id: Id = text.parse().expect("an id");
+            assert_eq!(id.algorithm(), algorithm);
+            assert_eq!(id.to_string(), text.to_lowercase());
+        }
+        for wrong in ["", "0", &"0".repeat(39), &"0".repeat(41), &"0".repeat(48), &"g".repeat(40), &"+0".repeat(20)] {
+            assert_eq!(wrong.parse::<Id>(), Err(BadId), "{wrong}");
+        }
+        assert_eq!("é".repeat(20).parse::<Id>(), Err(BadId));
     }
 }

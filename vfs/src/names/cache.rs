@@ -14,6 +14,7 @@ use super::WalkOptions;
 use super::format::{Known, Records};
 use super::list::Stamp;
 use crate::fs::{FileId, Fs, Result, Timespec, read_own, write_anew};
+use crate::hex;
 
 const MAGIC: &[u8; 8] = b"endownm4";
 /// The largest file that is written or read.
@@ -52,7 +53,8 @@ impl<'a> Memory<'a> {
     /// Reads what is there for a root; what is damaged or made by other rules is not there.
     pub(super) fn load(options: &WalkOptions<'a>, root: FileId) -> Self {
         let rules = options.cache.map_or([0; 32], |cache| cache.rules);
-        let name = OsString::from(format!("{}{}", of_root(root), hex(&rules)));
+        // Enough of the digest to tell a few apart; the whole of it is in the file.
+        let name = OsString::from(format!("{}{}", of_root(root), hex::digits(&rules[..8])));
         let header = options.cache.map(|cache| header(&cache.rules, root));
         let header = header.unwrap_or_default();
         let mut memory = Self { cache: options.cache, known: Known::default(), root, name, header };
@@ -105,11 +107,6 @@ impl<'a> Memory<'a> {
 /// How the names of all files about a root begin.
 fn of_root(root: FileId) -> String {
     format!("names-{:x}-{:x}-", root.dev, root.ino)
-}
-
-/// Enough of a digest to tell a few apart; the whole of it is in the file.
-fn hex(rules: &[u8; 32]) -> String {
-    rules.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn header(rules: &[u8; 32], root: FileId) -> Vec<u8> {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use endow_vfs::cas::Digest;
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs, Result};
-use endow_vfs::git_blob;
+use endow_vfs::{git_blob, hex};
 use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::Seen;
 
@@ -81,7 +81,7 @@ pub(super) fn object_name(blob: Option<&Blob>, algorithm: Algorithm) -> String {
     match (blob.and_then(Blob::bytes), algorithm) {
         (None, Algorithm::Sha1) => "0".repeat(40),
         (None, Algorithm::Sha256) => "0".repeat(64),
-        (Some(bytes), Algorithm::Sha1) => git_blob::digits(&git_blob::name(bytes)),
+        (Some(bytes), Algorithm::Sha1) => hex::digits(&git_blob::name(bytes)),
         (Some(bytes), Algorithm::Sha256) => {
             let head = format!("blob {}\0", bytes.len());
             Digest::of(&[head.as_bytes(), bytes].concat()).to_hex()

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
 use crate::fs::{At, Errno, Fs, Kind, Open, Result};
-use crate::git_blob::{Name, digits};
+use crate::git_blob::Name;
+use crate::hex;
 use crate::sync::Seen;
 use crate::sync::apply::amend::set_time;
 use crate::sync::apply::copy::{Owner, copy_leaf};
@@ -127,5 +128,5 @@ fn bring(
 
 /// Returns the name of a content that git gave back.
 pub(super) fn brought(name: &Name) -> OsString {
-    format!("git-{}", digits(name)).into()
+    format!("git-{}", hex::digits(name)).into()
 }

@@ -10,8 +10,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result};
-use crate::git_blob::{Name, digits, name_of};
+use crate::git_blob::{Name, name_of};
 use crate::git_index::{Blob, Tracked as Index, blobs};
+use crate::hex;
 
 /// The repository of our own with the further names, in the place of the checkpoint.
 pub(super) const OBJECTS: &str = "objects";
@@ -73,7 +74,7 @@ impl<'a> Tracked<'a> {
     }
 
     fn keep_loose(&self, id: &Name) -> Result<()> {
-        let digits = digits(id);
+        let digits = hex::digits(id);
         let (above, name) = digits.split_at(2);
         let from = self.fs.open_below(self.objects.as_fd(), Path::new(above), Open::Handle)?;
         match self.fs.make_dir(self.own.as_fd(), OsStr::new(above), 0o700) {
