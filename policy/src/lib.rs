@@ -32,6 +32,7 @@ mod path;
 mod pattern;
 mod place;
 mod policy;
+mod port;
 mod process;
 mod remote;
 mod require;

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 use super::BridgeKind;
 use crate::nearest::did_you_mean;
 use crate::network::WordFault;
+use crate::port::port;
 use crate::{HostPattern, HostRule, Protocol};
 
 const BROWSER: &str = "browser";
@@ -61,9 +62,8 @@ impl Bridge {
             (BROWSER, None) => Ok(Self::Browser(None)),
             (BROWSER, Some(host)) => browser(host),
             (OAUTH, None) => Ok(Self::Oauth(None)),
-            (OAUTH, Some(port)) => {
-                let port = port.parse().ok().filter(|port| *port != 0);
-                port.map(|port| Self::Oauth(Some(port))).ok_or(BridgeFault::Port)
+            (OAUTH, Some(digits)) => {
+                port(digits).map(|port| Self::Oauth(Some(port))).ok_or(BridgeFault::Port)
             }
             ("clipboard", None) => Ok(Self::Clipboard),
             ("notify", None) => Ok(Self::Notify),
@@ -165,6 +165,8 @@ mod tests {
             ("oauth:", BridgeFault::Port),
             ("oauth:0", BridgeFault::Port),
             ("oauth:65536", BridgeFault::Port),
+            ("oauth:+1455", BridgeFault::Port),
+            ("oauth:01455", BridgeFault::Port),
             ("ssh-agent:x", BridgeFault::SshAgent),
         ] {
             assert_eq!(Bridge::parse(word), Err(fault), "{word}");

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::word::port;
 use super::{WordError, WordFault, spelling};
+use crate::port::port;
 
 /// A port of the sandbox that the host can reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,9 +3,10 @@
 use core::net::Ipv6Addr;
 
 use super::ports::HTTPS;
-use super::word::{nearest_mode, port, read};
+use super::word::{nearest_mode, read};
 use super::{AddressRange, AddressRangeError, HostNameError, HostPattern, Registry, WordFault};
 use crate::nearest::did_you_mean;
+use crate::port::port;
 
 /// Says what to write in place of a word.
 pub(super) fn hint(word: &str, fault: WordFault) -> Option<String> {

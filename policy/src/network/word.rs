@@ -6,6 +6,7 @@ use super::{
     Ports, Protocol, Registry, special, spelling,
 };
 use crate::nearest::nearest;
+use crate::port::port;
 
 /// A word that allows nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,12 +191,6 @@ fn read_ports(text: &str) -> Result<Ports, WordFault> {
     }
     let ports: Option<_> = text.split(',').map(port).collect();
     ports.map(Ports::Some).ok_or(WordFault::Port)
-}
-
-/// Reads a port as it is printed.
-pub(super) fn port(text: &str) -> Option<u16> {
-    let port: u16 = text.parse().ok().filter(|port| *port != 0)?;
-    (port.to_string() == text).then_some(port)
 }
 
 fn read_host(host: Host<'_>) -> Result<HostPattern, WordFault> {

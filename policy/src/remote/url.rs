@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::port::port;
+
 /// The port of TLS, where none is said.
 const TLS_PORT: u16 = 443;
 
@@ -90,7 +92,7 @@ fn server(place: &str, usual: Option<u16>) -> Result<RemoteUrl, RemoteUrlError> 
     if place.contains(['/', '?', '#']) {
         return Err(RemoteUrlError::Rest);
     }
-    let (host, port) = match place.strip_prefix('[') {
+    let (host, behind) = match place.strip_prefix('[') {
         Some(rest) => rest.split_once(']').ok_or(RemoteUrlError::Host)?,
         None => place.split_at(place.find(':').unwrap_or(place.len())),
     };
@@ -98,12 +100,12 @@ fn server(place: &str, usual: Option<u16>) -> Result<RemoteUrl, RemoteUrlError> 
     if host.is_empty() || !host.chars().all(is_plain) {
         return Err(RemoteUrlError::Host);
     }
-    let port = match port.strip_prefix(':') {
-        Some(digits) => digits.parse().ok(),
-        None if port.is_empty() => usual,
+    let port = match behind.strip_prefix(':') {
+        Some(digits) => port(digits),
+        None if behind.is_empty() => usual,
         None => None,
     };
-    let port = port.filter(|port| *port != 0).ok_or(RemoteUrlError::Port)?;
+    let port = port.ok_or(RemoteUrlError::Port)?;
     Ok(RemoteUrl::Server { tls: usual.is_some(), host: host.to_owned(), port })
 }
 
@@ -159,6 +161,9 @@ mod tests {
             ("grpc://cache", Port),
             ("grpc://cache:0", Port),
             ("grpc://cache:65536", Port),
+            ("grpc://cache:+80", Port),
+            ("grpc://cache:080", Port),
+            ("grpcs://[::1]:", Port),
             ("grpcs://[::1]1", Port),
             ("grpcs://user:password@cache", Credential),
             ("grpcs://cache/main", Rest),

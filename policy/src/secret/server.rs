@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::port::port;
 use crate::{HostName, HostNameError};
 
 /// The port of HTTP over TLS.
@@ -59,7 +60,7 @@ impl Server {
         }
         let (place, path) = text.find('/').map_or((text, ""), |at| text.split_at(at));
         let (host, port) = match place.rsplit_once(':') {
-            Some((host, port)) => (host, read_port(port)?),
+            Some((host, digits)) => (host, port(digits).ok_or(ServerError::Port)?),
             None => (place, HTTPS),
         };
         let host = HostName::parse(host).map_err(|error| match error {
@@ -80,11 +81,6 @@ fn is_address(text: &str) -> bool {
     let ends = [place.split(']').next(), place.rsplit_once(':').map(|(host, _)| host)];
     let mut all = ends.into_iter().flatten().chain([place]);
     all.any(|host| host.parse::<IpAddr>().is_ok())
-}
-
-fn read_port(text: &str) -> Result<u16, ServerError> {
-    let port = text.parse().ok().filter(|port: &u16| *port != 0 && port.to_string() == text);
-    port.ok_or(ServerError::Port)
 }
 
 fn read_path(path: &str) -> Result<String, ServerError> {

@@ -15,6 +15,7 @@ fn servers() {
     server("https://api.example.com", Err(ServerError::Url));
     server("api.example.com:0", Err(ServerError::Port));
     server("api.example.com:0443", Err(ServerError::Port));
+    server("api.example.com:+443", Err(ServerError::Port));
     server("api.example.com/../x", Err(ServerError::Path));
     server("api.example.com//x", Err(ServerError::Path));
     server("api.example.com/%2e%2e", Err(ServerError::Path));
