@@ -87,11 +87,6 @@ impl Repository {
         self.layout.git.path()
     }
 
-    /// Returns the directory with configuration and branches, which linked work trees share.
-    pub fn common_dir(&self) -> &Path {
-        self.layout.common.path()
-    }
-
     /// Returns how objects are named.
     pub fn algorithm(&self) -> Algorithm {
         self.format.algorithm

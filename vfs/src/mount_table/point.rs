@@ -23,13 +23,6 @@ pub enum Place {
     Live,
 }
 
-impl Place {
-    /// Returns whether endow may make a mount point that doesn't exist.
-    pub const fn can_make(self) -> bool {
-        !matches!(self, Self::Live)
-    }
-}
-
 /// The mount point of one mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountPoint<'a> {

@@ -122,7 +122,6 @@ fn mount_points_by_holder() {
     assert_eq!(of("/m/x"), (Place::Memory, "x".into()));
     assert_eq!(of("/p/x"), (Place::Private, "x".into()));
     assert_eq!(of("/r"), (Place::Skeleton, "r".into()));
-    assert!(!Place::Live.can_make() && Place::Layer.can_make());
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod leaf;
 mod observe;
 mod plan;
 mod reaper;
+#[cfg(test)]
 mod reference;
 mod requests;
 mod run;
@@ -59,6 +60,7 @@ pub use leaf::Leaf;
 pub use observe::Observe;
 pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
-pub use reference::render as render_reference;
+#[cfg(test)]
+pub(crate) use reference::render as render_reference;
 pub use shared::Shared;
 pub use table::{CALLS, Call};

@@ -113,7 +113,6 @@ fn linked_work_tree_has_its_own_head() {
     assert_eq!(repository.resolve("side"), repository.resolve("@"));
     assert_eq!(repository.resolve("main"), repository.resolve("HEAD~1"));
     assert_eq!(repository.object_dirs(), [scratch.path().join(".git/objects")]);
-    assert_eq!(repository.common_dir(), scratch.path().join(".git"));
 }
 
 #[test]
