@@ -174,11 +174,31 @@ mod tests {
     }
 
     #[test]
-    fn options_of_any_bytes_are_read() {
-        for text in
-            ["", "[", "]", "[]", "=", ":", " x", "[a\n b", "\0=\0\n \0", "a=b\n\tc\n[d]\n e"]
-        {
-            drop(parse(text));
+    fn options_of_odd_texts_are_read() {
+        let rows: [(&str, Option<&[[&str; 3]]>); 16] = [
+            ("", Some(&[])),
+            ("[a]", Some(&[])),
+            ("[", None),
+            ("]", None),
+            ("[]", None),
+            ("=", None),
+            (":", None),
+            (" x", None),
+            ("[a\n b", None),
+            ("\0=\0\n \0", None),
+            ("a=b\n\tc\n[d]\n e", None),
+            ("[d]\n e", None),
+            ("[a]]\n=", None),
+            ("[a]\n\0=\0\n \0", Some(&[["a", "\0", "\0 \0"]])),
+            ("[a]b\nc:=d", Some(&[["a", "c", "=d"]])),
+            ("[a\u{e9}]\r\n--=", Some(&[["a\u{e9}", "", ""]])),
+        ];
+        for (text, expected) in rows {
+            let owned = |[section, key, value]: &[&str; 3]| {
+                (((*section).to_owned(), (*key).to_owned()), (*value).to_owned())
+            };
+            let expected = expected.map(|rows| rows.iter().map(owned).collect::<Found>());
+            assert_eq!(parse(text), expected, "{text:?}");
         }
     }
 
