@@ -184,7 +184,9 @@ mod tests {
         {
             assert_eq!(read(base64).as_deref(), Ok(plain.as_bytes()));
         }
-        for wrong in ["Zg", "Zg=", "Zh==", "Z", "Zm9v=", "Zm 9", "Zg==Zg==", "====", "Zg=A", "é", "éé"] {
+        for wrong in
+            ["Zg", "Zg=", "Zh==", "Z", "Zm9v=", "Zm 9", "Zg==Zg==", "====", "Zg=A", "é", "éé"]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -15,8 +15,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use endow_vfs::fs::{Errno, Fs, OsFs, Result, Timespec, write_all};
-use endow_vfs::{git_blob, hex};
 use endow_vfs::state::RunDir;
+use endow_vfs::{git_blob, hex};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
@@ -92,7 +92,8 @@ fn make_own(run: &RunDir, wanted: &[Wanted]) -> Result<File> {
     OsFs.make_dir(run.as_fd(), OsStr::new(OWN), 0o700)?;
     let own = OsFs.open_dir(run.as_fd(), OsStr::new(OWN))?;
     OsFs.make_dir(own.as_fd(), OsStr::new("refs"), 0o700)?;
-    let ids: String = wanted.iter().map(|wanted| format!("{}\n", hex::digits(&wanted.id))).collect();
+    let ids: String =
+        wanted.iter().map(|wanted| format!("{}\n", hex::digits(&wanted.id))).collect();
     for (name, text) in [("HEAD", HEAD), ("config", CONFIG), (IDS, &ids)] {
         let file = OsFs.create_file(own.as_fd(), OsStr::new(name))?;
         write_all(&OsFs, file.as_fd(), text.as_bytes())?;

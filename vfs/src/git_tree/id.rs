@@ -131,7 +131,15 @@ mod tests {
             assert_eq!(id.algorithm(), algorithm);
             assert_eq!(id.to_string(), text.to_lowercase());
         }
-        for wrong in ["", "0", &"0".repeat(39), &"0".repeat(41), &"0".repeat(48), &"g".repeat(40), &"+0".repeat(20)] {
+        for wrong in [
+            "",
+            "0",
+            &"0".repeat(39),
+            &"0".repeat(41),
+            &"0".repeat(48),
+            &"g".repeat(40),
+            &"+0".repeat(20),
+        ] {
             assert_eq!(wrong.parse::<Id>(), Err(BadId), "{wrong}");
         }
         assert_eq!("é".repeat(20).parse::<Id>(), Err(BadId));

@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 
 use endow_vfs::cas::Digest;
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs, Result};
-use endow_vfs::{git_blob, hex};
 use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::Seen;
+use endow_vfs::{git_blob, hex};
 
 /// Larger files are named and not shown.
 const LARGEST: u64 = 64 << 20;

@@ -61,6 +61,6 @@ pub use observe::Observe;
 pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
 #[cfg(test)]
-pub(crate) use reference::render as render_reference;
+use reference::render as render_reference;
 pub use shared::Shared;
 pub use table::{CALLS, Call};

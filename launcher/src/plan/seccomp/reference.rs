@@ -42,7 +42,7 @@ whatever words are given:
 ";
 
 /// Renders the reference page.
-pub fn render() -> String {
+pub(super) fn render() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| group | without the word | lifted by | what it is |\n|---|---|---|---|\n");
     page.extend(Group::ALL.iter().map(|group| row(*group)));
