@@ -341,6 +341,7 @@ proptest! {
         parts in proptest::collection::vec(
             prop_oneof![
                 Just("[a]".to_owned()), Just("[a \"B c\"]\n".to_owned()), Just("[a.b]".to_owned()), Just("k".to_owned()),
+                Just("[a.b \"C\"]".to_owned()), Just("k = \"\" ".to_owned()),
                 Just(" = ".to_owned()), Just("\"".to_owned()), Just("\\".to_owned()), Just("\n".to_owned()),
                 Just("\r\n".to_owned()), Just("# x".to_owned()), Just(";".to_owned()), Just("v w ".to_owned()),
                 Just("\\n".to_owned()), Just("\t".to_owned()), Just("1".to_owned()), Just("[".to_owned()), Just("]".to_owned()),
