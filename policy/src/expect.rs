@@ -104,7 +104,7 @@ pub enum Tried {
 /// Reads `HOST:PORT`: a name, an IPv4 address or an IPv6 address in brackets, and a TCP port.
 pub fn server(text: &str) -> Option<(String, u16)> {
     let (host, port) = text.rsplit_once(':')?;
-    let port = port.parse().ok().filter(|port| *port != 0)?;
+    let port = crate::port::port(port)?;
     let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let is_host = match bracketed {
         Some(address) => matches!(address.parse(), Ok(IpAddr::V6(_))),

@@ -45,8 +45,8 @@ fn push(table: &mut NetworkTable, word: &str) -> Result<(), FlagError> {
 
 fn proxy(text: &String) -> Result<Stated<u16>, FlagError> {
     let origin = origin("--proxy", text);
-    let port = text.parse().ok().filter(|port| *port != 0);
-    let port = port.ok_or_else(|| fault(&origin.to_string(), FlagFault::Port))?;
+    let port =
+        crate::port::port(text).ok_or_else(|| fault(&origin.to_string(), FlagFault::Port))?;
     Ok(Stated::new(port, origin))
 }
 
