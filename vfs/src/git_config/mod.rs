@@ -37,9 +37,17 @@ pub struct Setting {
 impl Setting {
     /// Returns the name by which `git config` knows it.
     pub fn name(&self) -> Vec<u8> {
+        if self.is_nowhere() {
+            return self.key.clone().into_bytes();
+        }
         let subsection = self.subsection.iter().flat_map(|it| [b".", it.as_slice()].concat());
         let section = self.section.bytes().chain(subsection);
         section.chain(*b".").chain(self.key.bytes()).collect()
+    }
+
+    /// Whether it stands before every section.
+    fn is_nowhere(&self) -> bool {
+        self.section.is_empty() && self.subsection.is_none()
     }
 }
 
@@ -80,6 +88,9 @@ pub fn render(settings: &[Setting]) -> Vec<u8> {
 }
 
 fn header(setting: &Setting, text: &mut Vec<u8>) {
+    if setting.is_nowhere() {
+        return;
+    }
     text.push(b'[');
     text.extend_from_slice(setting.section.as_bytes());
     if let Some(subsection) = &setting.subsection {

@@ -10,15 +10,16 @@ pub fn parse(text: &[u8]) -> Option<Vec<Setting>> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut reader = Reader { rest: text };
     let mut settings = Vec::new();
-    let mut section: Option<(String, Option<Vec<u8>>)> = None;
+    // Before the first header a key has no section: git has no use for it, but reads on.
+    let mut place: (String, Option<Vec<u8>>) = (String::new(), None);
     let mut copied = 0_usize;
     while let Some(byte) = reader.peek() {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => drop(reader.next()),
             b'#' | b';' => reader.skip_line(),
-            b'[' => section = Some(reader.header()?),
+            b'[' => place = reader.header()?,
             byte if byte.is_ascii_alphabetic() => {
-                let (section, subsection) = section.clone()?;
+                let (section, subsection) = place.clone();
                 copied += section.len() + subsection.as_ref().map_or(0, Vec::len);
                 if copied > COPIED {
                     return None;
@@ -67,9 +68,9 @@ impl Reader<'_> {
         let mut name = String::new();
         let quoted = loop {
             match self.next()? {
-                b']' | b' ' | b'\t' if name.is_empty() => return None,
+                b']' if name.is_empty() => return None,
                 b']' => break None,
-                b' ' | b'\t' => break Some(self.subsection()?),
+                b' ' | b'\t' | b'\r' => break Some(self.subsection()?),
                 byte if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.') => {
                     name.push(char::from(byte.to_ascii_lowercase()));
                 }
@@ -85,7 +86,9 @@ impl Reader<'_> {
     }
 
     fn subsection(&mut self) -> Option<Vec<u8>> {
-        self.skip_blanks();
+        while matches!(self.peek()?, b' ' | b'\t' | b'\r') {
+            self.next();
+        }
         (self.next()? == b'"').then_some(())?;
         let mut text = Vec::new();
         loop {

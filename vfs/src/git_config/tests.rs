@@ -316,6 +316,14 @@ fn git_reads_the_same() {
         "[a]\nx = \rb",
         "[a]\nx = \\\n  b",
         "[a]\nx = \" \" b",
+        "x = 1\n[core]\nfsmonitor = y",
+        "x\n",
+        "[ \"b\"]\nx = 1\n[c]\nd",
+        "[a\r\"b\"]\nx = 1",
+        "[a \r \"b\"]\nx = 1",
+        "[a\r]\nx = 1",
+        "[a \n\"b\"]\nx = 1",
+        "[]\nx = 1",
         "[core",
         "[a] = x",
         "[a]\nx = \"y\n",
@@ -340,6 +348,7 @@ proptest! {
     fn git_reads_the_same_of_any_text(
         parts in proptest::collection::vec(
             prop_oneof![
+                Just("[ \"b\"]".to_owned()), Just("\r".to_owned()),
                 Just("[a]".to_owned()), Just("[a \"B c\"]\n".to_owned()), Just("[a.b]".to_owned()), Just("k".to_owned()),
                 Just("[a.b \"C\"]".to_owned()), Just("k = \"\" ".to_owned()),
                 Just(" = ".to_owned()), Just("\"".to_owned()), Just("\\".to_owned()), Just("\n".to_owned()),
@@ -349,7 +358,7 @@ proptest! {
             0..14,
         ),
     ) {
-        let text = format!("[s]{}", parts.concat());
+        let text = parts.concat();
         let ours = parse(text.as_bytes());
         let theirs = read_by_git(text.as_bytes());
         prop_assert_eq!(ours.as_deref().map(as_git_lists), theirs, "{:?}", text);
