@@ -13,7 +13,8 @@ use crate::fs::{Errno, Fs, Open};
 /// Takes room for a ledger with a batch whose journal has so many bytes: a step is noted as it was planned, and with
 /// it what it left.
 ///
-/// A file system that can't set room aside has none taken.
+/// A file system that can't set room aside has none taken, and where files may not be as large (`ulimit -f`) the ledger
+/// itself may be smaller.
 ///
 /// # Errors
 /// A failing call, as where there is no such room.
@@ -32,7 +33,7 @@ pub(super) fn reserve(
     gone(fs.unlink(undo.as_fd(), LEDGER_NEW.as_ref())).map_err(failed())?;
     let file = fs.create_file(undo.as_fd(), LEDGER_NEW.as_ref()).map_err(failed())?;
     match fs.allocate(file.as_fd(), ledger + 2 * journal) {
-        Err(Errno::OPNOTSUPP) => Ok(()),
+        Err(Errno::OPNOTSUPP | Errno::FBIG) => Ok(()),
         allocated => allocated.map_err(failed()),
     }
 }
