@@ -40,7 +40,7 @@ pub use record::{
     Unknown,
 };
 pub use run::{Durability, RunDir};
-pub use sweep::{Sweep, Swept};
+pub use sweep::{JOURNAL, Sweep, Swept};
 pub use tree_record::{CasRecord, GitRecord, LandedReference, Place, TreeOrigin, TreeRecord};
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use crate::tree::remove_tree;
 
 /// What marks a dead run of which it was told what may be left in its live mounts.
 const TOLD: &str = "told";
-/// What tells of a write-back under way, below the run's directory.
-const JOURNAL: &str = "journal";
+/// What tells of a write-back or an undo under way, below the run's directory.
+pub const JOURNAL: &str = "journal";
 /// Runs being made are left alone for this long.
 const NEW_FOR: Duration = Duration::from_mins(1);
 /// The most names of the runs directory that are looked at.

@@ -1,15 +1,16 @@
 //! Other runs, whose commands may move what is looked at.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use endow_vfs::fs::{Errno, FileId, Fs, OsFs};
-use endow_vfs::state::live_roots;
-use rustix::fs::CWD;
+use endow_vfs::fs::{Errno, Fs, OsFs};
+use endow_vfs::state::{JOURNAL, live_roots};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+
+use crate::sys::mountinfo::{self, Mount};
 
 /// Whether a run of this user's is going on whose command changes a directory at once that is in a tree, or that the tree
 /// is in. One whose state can't be looked at counts.
@@ -36,20 +37,51 @@ fn is_going_on(run: BorrowedFd<'_>) -> bool {
     OsFs.lock_shared(run) == Err(Errno::WOULDBLOCK)
 }
 
-/// Whether a run notes that it changes a directory which has something in common with a tree. One that has noted nothing
-/// has not started its command.
+/// Whether a run moves names that have something in common with a tree: its command may in what is noted as live, and what
+/// writes its changes back or undoes them may anywhere. One that has noted nothing has not started its command.
 fn changes(run: BorrowedFd<'_>, tree: &Path) -> bool {
-    live_roots(&OsFs, run).map_or(true, |roots| roots.iter().any(|root| overlap(root, tree)))
+    let is_written_back = !matches!(OsFs.status(run, OsStr::new(JOURNAL)), Err(Errno::NOENT));
+    is_written_back || live_roots(&OsFs, run).map_or(true, |roots| overlap(&roots, tree))
 }
 
-/// By what the directories are: a path may lead through a mount to the same.
-fn overlap(one: &Path, other: &Path) -> bool {
-    let id = |path: &Path| OsFs.status(CWD, path.as_os_str()).map(|status| status.id);
-    let way = |path: &Path| -> BTreeSet<FileId> {
-        path.ancestors().filter_map(|above| id(above).ok()).collect()
+/// Part of a file system.
+#[derive(Debug, PartialEq, Eq)]
+struct Part {
+    device: (u32, u32),
+    path: PathBuf,
+}
+
+impl Part {
+    fn meets(&self, other: &Self) -> bool {
+        let (one, other_path) = (&self.path, &other.path);
+        self.device == other.device && (one.starts_with(other_path) || other_path.starts_with(one))
+    }
+}
+
+/// Returns what a directory shows: the part of the file system that it is in, and of those that are mounted in it.
+fn shown(directory: &Path, mounts: &[Mount]) -> Option<Vec<Part>> {
+    let found = statx(CWD, directory, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
+    let own = mounts.iter().find(|mount| mount.number == found.stx_mnt_id)?;
+    let below = directory.strip_prefix(&own.place).ok()?;
+    let own = Part { device: own.device, path: own.root.join(below) };
+    let inside = mounts.iter().filter(|it| it.place.starts_with(directory));
+    let inside = inside.map(|it| Part { device: it.device, path: it.root.clone() });
+    Some(inside.chain([own]).collect())
+}
+
+/// Whether one of the directories and a tree show anything of the same file system in common: a path may lead through
+/// mounts to the same. Where that can't be told they do.
+fn overlap(roots: &[PathBuf], tree: &Path) -> bool {
+    if roots.is_empty() {
+        return false;
+    }
+    let Some(mounts) = mountinfo::own() else { return true };
+    let Some(shown) = shown(tree, &mounts) else { return true };
+    let has_part = |root: &PathBuf| {
+        let parts = self::shown(root, &mounts);
+        parts.is_none_or(|parts| parts.iter().any(|it| shown.iter().any(|other| it.meets(other))))
     };
-    let (Ok(top), Ok(tree)) = (id(one), id(other)) else { return true };
-    way(one).contains(&tree) || way(other).contains(&top)
+    roots.iter().any(has_part)
 }
 
 #[cfg(test)]
@@ -59,9 +91,9 @@ mod tests {
     #[test]
     fn directories_overlap_where_one_is_in_the_other() {
         let top = tempfile::tempdir().expect("a directory");
-        let at = |name: &str| top.path().join(name);
+        let top = top.path().canonicalize().expect("a path");
         for name in ["a/b", "a/c"] {
-            std::fs::create_dir_all(at(name)).expect("made");
+            std::fs::create_dir_all(top.join(name)).expect("made");
         }
         for (one, other, expected) in [
             ("a", "a", true),
@@ -70,7 +102,27 @@ mod tests {
             ("a/b", "a/c", false),
             ("a/b", "gone", true),
         ] {
-            assert_eq!(overlap(&at(one), &at(other)), expected, "{one} {other}");
+            assert_eq!(overlap(&[top.join(one)], &top.join(other)), expected, "{one} {other}");
         }
+        assert!(!overlap(&[], &top));
+    }
+
+    #[test]
+    fn what_is_mounted_twice_meets_itself() {
+        let table = b"1 0 8:1 / / rw - ext4 a rw
+2 1 8:1 /home/u/p/sub /mnt rw - ext4 a rw
+3 1 0:30 / /data rw - tmpfs b rw
+4 1 0:30 /d /home/u/q/m rw - tmpfs b rw
+";
+        let mounts = mountinfo::parse(table);
+        let part = |number: u64, below: &str| {
+            let mount = mounts.iter().find(|it| it.number == number).expect("a mount");
+            Part { device: mount.device, path: mount.root.join(below) }
+        };
+        assert!(part(2, "").meets(&part(1, "home/u/p")));
+        assert!(part(2, "x").meets(&part(1, "home/u/p")));
+        assert!(!part(2, "").meets(&part(1, "home/u/q")));
+        assert!(part(4, "").meets(&part(3, "d/e")));
+        assert!(!part(4, "").meets(&part(1, "d")));
     }
 }
