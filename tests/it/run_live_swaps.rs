@@ -324,6 +324,37 @@ fn repository_that_an_older_link_shows_is_used() {
     }
 }
 
+/// A directory becomes one of git's by names that don't change the one above, and its hooks may lead elsewhere.
+#[test]
+fn directory_that_an_older_link_shows_does_not_run_what_comes_to_it() {
+    let evil = "mkdir -p node_modules/r/evil/objects node_modules/r/evil/refs
+        printf '[core]\n\trepositoryformatversion = 0\n[alias]\n\tst = !touch ~/ran\n' >node_modules/r/evil/config";
+    let becomes = format!(
+        "{evil}; mkdir -p node_modules/p; echo ref: refs/heads/main >node_modules/p/HEAD; echo ../r/evil >node_modules/p/commondir"
+    );
+    let hooks =
+        "rm -rf node_modules/q/hooks; mkdir -p src/hk; ln -s ../../src/hk node_modules/q/hooks
+        printf '#!/bin/sh\ntouch ~/ran\n' >src/hk/reference-transaction; chmod +x src/hk/*";
+    let package = "mkdir -p node_modules/p node_modules/r; echo x >node_modules/p/x; ln -s node_modules/p tool";
+    let bare = "git commit -q --allow-empty -m 1; git init -q --bare node_modules/q
+        git push -q node_modules/q HEAD:main; ln -s node_modules/q tool";
+    for (mine, script, spring) in [
+        (package, becomes.as_str(), "git st"),
+        ("mkdir node_modules; ln -s node_modules/p tool", &becomes, "git st"),
+        (bare, hooks, "git update-ref refs/heads/x main"),
+    ] {
+        let control = workspace(mine);
+        control.bare(script).ok();
+        control.bare(&format!("cd tool && {spring}"));
+        assert!(control.home().join("ran").exists(), "the control: {script}");
+        let world = workspace(mine);
+        let told = live(&world, &[], script);
+        world.bare(&format!("cd tool && {spring}"));
+        assert!(!world.home().join("ran").exists(), "{script}: {told}");
+        assert!(told.contains("held"), "{script}: {told}");
+    }
+}
+
 /// Beyond a thousand directories that can't be looked into nobody knows which.
 #[test]
 fn links_of_the_user_stay_beside_very_many_closed_directories() {

@@ -21,6 +21,9 @@ const WORK_TREE: &str = "a link in the place of a work tree";
 /// Why one is that leads to what nobody has looked at.
 const UNSEARCHED: &str = "a link to what could not be searched for protected names";
 
+/// What of a repository makes it one, or leads git to settings.
+const STEER: [&str; 5] = ["HEAD", "config", "config.worktree", "commondir", "gitdir"];
+
 /// Times of files come from a clock that may be so far behind (4 to 10 ms, by the kernel's build).
 const GRAIN: Duration = Duration::from_millis(10);
 
@@ -108,17 +111,42 @@ impl Tree {
     }
 
     /// Returns what is new of what lies below a link. Each command of git's changes the directory of a repository: that
-    /// came there only where the one above it changed, too. Of one that was there what git runs counts by itself.
+    /// came there only where the one above it changed, too. Of one that was there what leads git, and what git runs, counts
+    /// by itself.
     fn new_of(&self, lying: Lying) -> Vec<Lying> {
-        let is_new = |path: &Path| self.kind(path).is_some() && !self.is_as_old(path);
         let place = &lying.place;
-        if lying.lies != Lies::Repository || is_new(place) && place.parent().is_some_and(is_new) {
-            return if is_new(place) { vec![lying] } else { Vec::new() };
+        let is_new = self.has_changed(place);
+        let has_come = is_new && place.parent().is_some_and(|above| self.has_changed(above));
+        if lying.lies == Lies::Unseen && !is_new && self.kind(place) == Some(Kind::Directory) {
+            self.missed.unsearched(place);
         }
-        let hooks = self.entries(&place.join("hooks")).into_iter().map(|(path, _)| path);
-        let parts = [place.join("config")].into_iter().chain(hooks);
-        let part = |place| Lying { place, lies: lying.lies.clone() };
-        parts.filter(|path| is_new(path)).map(part).collect()
+        if lying.lies != Lies::Repository || has_come {
+            return if is_new { vec![lying] } else { Vec::new() };
+        }
+        let why = || Lies::Protected(lying.lies.words().to_owned());
+        let parts = self.new_parts(place).into_iter();
+        parts.map(|place| Lying { place, lies: why() }).collect()
+    }
+
+    fn has_changed(&self, path: &Path) -> bool {
+        self.kind(path).is_some() && !self.is_as_old(path)
+    }
+
+    /// Returns what is new in a repository of what leads git to other settings, or is run.
+    fn new_parts(&self, repository: &Path) -> Vec<PathBuf> {
+        let hooks = repository.join("hooks");
+        let mut parts: Vec<PathBuf> = STEER.iter().map(|part| repository.join(part)).collect();
+        match self.kind(&hooks) {
+            Some(Kind::Directory) if self.directory(&hooks).is_err() => {
+                self.missed.unsearched(&hooks);
+            }
+            Some(Kind::Directory) => {
+                parts.extend(self.entries(&hooks).into_iter().map(|(path, _)| path));
+            }
+            _ => parts.push(hooks),
+        }
+        parts.retain(|path| self.has_changed(path));
+        parts
     }
 
     /// Asks of links as they are now.
