@@ -130,7 +130,7 @@ impl<'a> MountRules<'a> {
     /// at the place of another link.
     fn taken(&self, path: &Path, kind: Kind) -> Option<String> {
         let is_link = kind == Kind::Symlink && self.target.is_held;
-        let is_shown = || self.target.judged.iter().any(|judged| path.starts_with(judged));
+        let is_shown = || path.ancestors().any(|above| self.target.judged.contains(above));
         let why = if is_link { Some(TAKEN) } else { is_shown().then_some(SHOWN) };
         why.map(str::to_owned)
     }

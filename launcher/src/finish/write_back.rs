@@ -10,8 +10,8 @@ use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Ledger, MountPlace, Resumed,
-    Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Direction, Ledger, MountPlace,
+    Resumed, Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -76,9 +76,12 @@ impl WriteBackError {
                 "`endow discard RUN` drops them; what is in the layer can be copied by hand before: \
                  `layers` in the run's directory",
             ),
-            Self::Sync(SyncError::Begun { .. }) => Some(
+            Self::Sync(SyncError::Begun { direction: Direction::Apply, .. }) => Some(
                 "once that is mended, `endow apply RUN` finishes it, and `endow undo RUN` takes it back",
             ),
+            Self::Sync(SyncError::Begun { direction: Direction::Undo, .. }) => {
+                Some("once that is mended, `endow undo RUN` finishes it")
+            }
             Self::Sync(SyncError::Io { errno: Errno::NOSPC | Errno::DQUOT, .. }) => {
                 Some("make room, then `endow apply RUN`, or `endow discard RUN`")
             }
