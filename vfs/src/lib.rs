@@ -27,6 +27,7 @@ pub mod materialize;
 pub mod mount_table;
 pub mod names;
 pub mod opening;
+mod path_list;
 pub mod private;
 pub mod snapshot;
 pub mod state;
