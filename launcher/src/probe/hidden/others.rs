@@ -61,7 +61,12 @@ impl Part {
 /// Returns what a directory shows: the part of the file system that it is in, and of those that are mounted in it.
 fn shown(directory: &Path, mounts: &[Mount]) -> Option<Vec<Part>> {
     let found = statx(CWD, directory, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID).ok()?;
-    let own = mounts.iter().find(|mount| mount.number == found.stx_mnt_id)?;
+    parts(directory, found.stx_mnt_id, mounts)
+}
+
+/// Returns the same for a directory that is in the mount of this number.
+fn parts(directory: &Path, number: u64, mounts: &[Mount]) -> Option<Vec<Part>> {
+    let own = mounts.iter().find(|mount| mount.number == number)?;
     let below = directory.strip_prefix(&own.place).ok()?;
     let own = Part { device: own.device, path: own.root.join(below) };
     let inside = mounts.iter().filter(|it| it.place.starts_with(directory));
@@ -108,21 +113,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_twice_meets_itself() {
+    fn what_is_mounted_twice_or_inside_meets_itself() {
         let table = b"1 0 8:1 / / rw - ext4 a rw
 2 1 8:1 /home/u/p/sub /mnt rw - ext4 a rw
 3 1 0:30 / /data rw - tmpfs b rw
 4 1 0:30 /d /home/u/q/m rw - tmpfs b rw
 ";
         let mounts = mountinfo::parse(table);
-        let part = |number: u64, below: &str| {
-            let mount = mounts.iter().find(|it| it.number == number).expect("a mount");
-            Part { device: mount.device, path: mount.root.join(below) }
+        let meet = |one: (&str, u64), other: (&str, u64)| {
+            let [one, other] = [one, other].map(|(directory, number)| {
+                parts(Path::new(directory), number, &mounts).expect("a mount")
+            });
+            one.iter().any(|it| other.iter().any(|other| it.meets(other)))
         };
-        assert!(part(2, "").meets(&part(1, "home/u/p")));
-        assert!(part(2, "x").meets(&part(1, "home/u/p")));
-        assert!(!part(2, "").meets(&part(1, "home/u/q")));
-        assert!(part(4, "").meets(&part(3, "d/e")));
-        assert!(!part(4, "").meets(&part(1, "d")));
+        assert!(meet(("/mnt", 2), ("/home/u/p", 1)));
+        assert!(meet(("/mnt/x", 2), ("/home/u/p", 1)));
+        assert!(!meet(("/mnt", 2), ("/home/u/other", 1)));
+        assert!(meet(("/home/u/q", 1), ("/data/d/e", 3)), "what is mounted in it counts");
+        assert!(!meet(("/home/u/q", 1), ("/data/f", 3)));
     }
 }
