@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use endow_policy::StateRules;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Bounds, Listed, RunId, Settled, StateDir, StateError, expired};
+use endow_vfs::state::{Bounds, JOURNAL, Listed, RunId, Settled, StateDir, StateError, expired};
 
 use super::error::CommandError;
 use super::sources;
@@ -66,5 +66,5 @@ fn try_keep(surroundings: &Surroundings) -> Result<(), CommandError> {
 fn remove(state: &StateDir, id: &RunId) -> Result<(), StateError> {
     let run = state.open_run(&OsFs, id)?;
     let is_settled = run.read_record(&OsFs)?.is_some_and(|record| record.state.is_settled());
-    if is_settled && !run.has(&OsFs, "journal")? { run.remove(&OsFs) } else { Ok(()) }
+    if is_settled && !run.has(&OsFs, JOURNAL)? { run.remove(&OsFs) } else { Ok(()) }
 }

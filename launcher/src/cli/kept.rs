@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    ChangeCounts, FindError, Listed, Record, RunDir, RunState, StateDir, StateError, TreeOrigin,
-    Wanted, find,
+    ChangeCounts, FindError, JOURNAL, Listed, Record, RunDir, RunState, StateDir, StateError,
+    TreeOrigin, Wanted, find,
 };
 
 use super::args::Chosen;
@@ -159,8 +159,8 @@ impl Kept {
     /// in it, or its disk was full.
     fn has_begun(&self, run: &Listed) -> bool {
         let signs: &[&str] = match run.state() {
-            Some(RunState::Interrupted) => &["journal", LEDGER],
-            Some(RunState::Waiting) => &["journal"],
+            Some(RunState::Interrupted) => &[JOURNAL, LEDGER],
+            Some(RunState::Waiting) => &[JOURNAL],
             _ => &[],
         };
         let runs = self.state.as_ref().map(|state| state.path().join("runs"));
@@ -238,7 +238,7 @@ impl Opened {
     /// Returns whether a write-back, or an undo, was killed on the way: in the middle, or before the record
     /// told of it.
     pub(crate) fn is_begun(&self) -> Result<bool, CommandError> {
-        Ok(self.dir.has(&OsFs, "journal")? || self.dir.is_behind(&OsFs, LEDGER)?)
+        Ok(self.dir.has(&OsFs, JOURNAL)? || self.dir.is_behind(&OsFs, LEDGER)?)
     }
 
     /// Returns whether anything was ever staged, or begun to be.

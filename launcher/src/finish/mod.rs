@@ -56,7 +56,7 @@ use std::time::SystemTime;
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    Durability, Ending, HELD, Moment, Record, RunDir, RunState, StateError, SyncRules,
+    Durability, Ending, HELD, JOURNAL, Moment, Record, RunDir, RunState, StateError, SyncRules,
 };
 use endow_vfs::sync::checkpoint::Checkpointed;
 use endow_vfs::sync::{Ledger, NOTED_INDEXES};
@@ -274,7 +274,7 @@ fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), Stat
 /// Returns the state of a run of which a layer is lost.
 fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<RunState> {
     let mut on_disk = record.mounts.iter().filter(|mount| !mount.in_memory);
-    let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
+    let is_begun = run.has(&OsFs, JOURNAL).unwrap_or(true);
     if is_begun || on_disk.any(|mount| finished.waits(&mount.at)) {
         return Some(RunState::Waiting);
     }
@@ -298,7 +298,7 @@ fn end_kept(
     memory: &[OwnedFd],
 ) -> Result<(Option<RunState>, WrittenBack), WriteBackError> {
     let targets = targets(run, record, memory)?;
-    if run.has(&OsFs, "journal").unwrap_or(true) {
+    if run.has(&OsFs, JOURNAL).unwrap_or(true) {
         resume(run, &targets)?;
     }
     let is_untouched = targets.open.iter().all(Target::is_untouched);

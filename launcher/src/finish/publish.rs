@@ -6,7 +6,7 @@ use std::slice;
 use std::time::{Duration, SystemTime};
 
 use endow_vfs::fs::{Fs, Kind, OsFs};
-use endow_vfs::state::{Moment, Record, RunDir};
+use endow_vfs::state::{JOURNAL, Moment, Record, RunDir};
 use endow_vfs::sync::{Applied, Ledger, Ours, Single, SyncReport, TakenIn};
 
 use super::leases::Leases;
@@ -72,7 +72,7 @@ fn finish_begun(
     record: &Record,
     (target, single): (&Target, &Single<'_>),
 ) -> Result<bool, WriteBackError> {
-    if run.has(&OsFs, "journal").unwrap_or(true) {
+    if run.has(&OsFs, JOURNAL).unwrap_or(true) {
         resume(run, &targets::open(run, record, &[])?)?;
     }
     Ok(single.catch_up(target.root.as_fd(), &Leases)?)
@@ -97,7 +97,7 @@ fn write_out(
     let before = single.on_host(root)?;
     let written = write_back_apart(run, record, (targets, &[]), &Selection::default());
     let is_done = written.as_ref().is_ok_and(WrittenBack::is_complete);
-    if run.has(&OsFs, "journal").unwrap_or(true) {
+    if run.has(&OsFs, JOURNAL).unwrap_or(true) {
         // It goes forward from here; what it does is found when it is finished.
         return written.map(|_| Published::Kept);
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::HostPath;
 use endow_vfs::fs::{Fs, Kind, Open, OsFs};
 use endow_vfs::held;
-use endow_vfs::state::{AwaitedRecord, MadeLike, MountRecord, Record, RunDir};
+use endow_vfs::state::{AwaitedRecord, JOURNAL, MadeLike, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, digest_of};
 use endow_vfs::traps::Sides;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
@@ -198,7 +198,7 @@ pub(super) fn standing(run: &RunDir, record: &Record) -> Vec<PathBuf> {
 /// Finds what of single files was just written back when a process was killed.
 pub(super) fn catch_up(run: &RunDir, target: &Target) -> Result<(), TargetError> {
     let failed = |source| TargetError::Single { path: target.path.clone(), source };
-    let is_begun = run.has(&OsFs, "journal").unwrap_or(true);
+    let is_begun = run.has(&OsFs, JOURNAL).unwrap_or(true);
     match target.single(run).transpose().map_err(failed)? {
         Some(single) if !is_begun => {
             single.catch_up(target.root.as_fd(), &Leases).map(drop).map_err(failed)
