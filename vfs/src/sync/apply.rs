@@ -1,7 +1,6 @@
 //! Carrying a plan out: everything is staged, then only names are swapped.
 
 pub(super) mod amend;
-mod bench;
 mod beside;
 mod commit;
 pub(super) mod copy;
@@ -9,6 +8,7 @@ mod finish;
 mod home;
 mod probe;
 mod stage;
+mod workplace;
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -23,8 +23,6 @@ use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub(super) use bench::{Bench, clear, clear_undo, make_own, name as number_name, own_path};
-pub use bench::{remove_stage, stage_name};
 pub(super) use commit::{Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
@@ -34,6 +32,8 @@ pub use home::SetAside;
 #[cfg(test)]
 pub(crate) use probe::SCRATCH;
 pub(super) use probe::{Moves, can_exchange, must_move};
+pub(super) use workplace::{Workplace, clear, clear_undo, make_own, name as number_name, own_path};
+pub use workplace::{remove_stage, stage_name};
 
 /// The directory of the run.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ pub(super) fn publish_or_clear(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
-    (batch, benches): (&Batch, &[Bench<'_>]),
+    (batch, benches): (&Batch, &[Workplace<'_>]),
     ledger: &Ledger,
 ) -> Result<(), SyncError> {
     let published = publish(fs, run, batch, benches);
@@ -123,7 +123,7 @@ pub(super) fn carry_out(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
-    (batch, benches): (&mut Batch, &mut [Bench<'_>]),
+    (batch, benches): (&mut Batch, &mut [Workplace<'_>]),
 ) -> Result<Vec<Vec<Outcome>>, SyncError> {
     let begun = SyncError::begun(batch.direction);
     let mut outcomes = carry(fs, benches, batch, false).map_err(&begun)?;
@@ -174,7 +174,7 @@ pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outco
     }
 }
 
-type Staged<'a> = (Batch, Vec<Bench<'a>>);
+type Staged<'a> = (Batch, Vec<Workplace<'a>>);
 
 fn stage_all<'a>(
     fs: &'a dyn Fs,
@@ -185,41 +185,41 @@ fn stage_all<'a>(
     let mut batch = Batch::new(Direction::Apply, ledger);
     let mut benches = Vec::new();
     for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
-        let mut bench = Bench::open(fs, run, place, &|root| plan.root == Some(*root))?;
+        let mut workplace = Workplace::open(fs, run, place, &|root| plan.root == Some(*root))?;
         if plan.opens {
-            bench.root.opens_closed();
+            workplace.root.opens_closed();
         }
-        must_move(fs, &mut bench, Moves::of_plan(plan))?;
-        let part = stage_mount(fs, &mut bench, place, plan, &mut batch.next)?;
+        must_move(fs, &mut workplace, Moves::of_plan(plan))?;
+        let part = stage_mount(fs, &mut workplace, place, plan, &mut batch.next)?;
         batch.mounts.push(part);
-        benches.push(bench);
+        benches.push(workplace);
     }
     Ok((batch, benches))
 }
 
 fn stage_mount(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     place: &MountPlace<'_>,
     plan: &SyncPlan,
     next: &mut u32,
 ) -> Result<MountBatch, SyncError> {
     let root = fs.node(place.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
     let upper = place.upper.ok_or(Errno::BADF).map_err(io("open the layer of", Path::new("")))?;
-    let mut stage = stage::Stage::new(fs, bench, (upper, plan));
+    let mut stage = stage::Stage::new(fs, workplace, (upper, plan));
     let mut steps = Vec::new();
     let staged = stage_operations(fs, &mut stage, plan, next, &mut steps);
     let closed = stage.close();
     staged?;
     closed.map_err(io("close", Path::new("")))?;
-    home::keep_all(fs, bench, &mut steps)?;
-    amend::check_times(fs, bench, &mut steps)?;
+    home::keep_all(fs, workplace, &mut steps)?;
+    amend::check_times(fs, workplace, &mut steps)?;
     Ok(MountBatch {
         mount: place.number,
         root: Identity::from(&root),
-        is_beside: bench.is_beside(),
-        root_time: bench.root_time(),
-        root_mode: bench.root_mode(fs),
+        is_beside: workplace.is_beside(),
+        root_time: workplace.root_time(),
+        root_mode: workplace.root_mode(fs),
         parents: plan.parents.iter().map(|(path, seen)| (path.clone(), *seen)).collect(),
         steps,
     })

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use super::alone::Alone;
-use super::apply::{Bench, Outcome};
+use super::apply::{Outcome, Workplace};
 use super::collect::{io, is_same_root};
 use super::journal::{Act, Batch, Ledger, Step};
 use super::resettle::look;
@@ -50,13 +50,13 @@ pub(super) fn displaced(ledger: &Ledger, mounts: impl Iterator<Item = u32>) -> A
 /// Returns what an undo brought back in each mount.
 pub(super) fn restored(
     fs: &dyn Fs,
-    benches: &mut [Bench<'_>],
+    workplaces: &mut [Workplace<'_>],
     displaced: &AllDisplaced,
     (batch, outcomes): (&Batch, &[Vec<Outcome>]),
 ) -> HashMap<u32, Vec<Restored>> {
-    let parts = batch.mounts.iter().zip(outcomes).zip(benches);
-    let of_part = parts.map(|((part, outcomes), bench)| {
-        let mut back = Back { fs, bench, found: HashMap::new() };
+    let parts = batch.mounts.iter().zip(outcomes).zip(workplaces);
+    let of_part = parts.map(|((part, outcomes), workplace)| {
+        let mut back = Back { fs, workplace, found: HashMap::new() };
         let done = part.steps.iter().zip(outcomes).filter(|(_, it)| **it == Outcome::Done);
         for (step, _) in done.filter(|(step, _)| brings_back(step)) {
             if let Some(was) = displaced.get(&(part.mount, step.number)) {
@@ -79,7 +79,7 @@ fn brings_back(step: &Step) -> bool {
 
 struct Back<'b, 'a> {
     fs: &'b dyn Fs,
-    bench: &'b mut Bench<'a>,
+    workplace: &'b mut Workplace<'a>,
     /// By path, with the number of the first step there that was taken back.
     found: HashMap<PathBuf, (u32, Restored)>,
 }
@@ -92,7 +92,7 @@ impl Back<'_, '_> {
         let below = was.below.iter().filter(|_| is_copied && step.act != Act::Amend);
         for (path, was) in below {
             let path = step.path.join(path);
-            if let Some((now, _)) = look(self.fs, &mut self.bench.root, &path) {
+            if let Some((now, _)) = look(self.fs, &mut self.workplace.root, &path) {
                 self.note(step.number, Restored { path, was: *was, now });
             }
         }

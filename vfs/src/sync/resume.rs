@@ -1,7 +1,7 @@
 //! After a kill or a power loss: what was begun is finished, what was not is taken away.
 
 use super::apply::{
-    Bench, Homeless, MountPlace, Outcome, RunPlace, SetAside, carry, clear, end, finish, judge,
+    Homeless, MountPlace, Outcome, RunPlace, SetAside, Workplace, carry, clear, end, finish, judge,
     root_mode, tell,
 };
 use super::collect::{io, is_same_root};
@@ -34,7 +34,8 @@ pub fn resume(
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
 ) -> Result<Option<Resumed>, SyncError> {
-    let ending = |benches: &mut [Bench<'_>], batch: &Batch| carry(fs, benches, batch, true);
+    let ending =
+        |workplaces: &mut [Workplace<'_>], batch: &Batch| carry(fs, workplaces, batch, true);
     end_begun(fs, run, mounts, (&ending, Homeless::Fails))
 }
 
@@ -49,12 +50,12 @@ pub fn give_up(
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
 ) -> Result<Option<Resumed>, SyncError> {
-    let ending = |benches: &mut [Bench<'_>], batch: &Batch| judge(fs, benches, batch);
+    let ending = |workplaces: &mut [Workplace<'_>], batch: &Batch| judge(fs, workplaces, batch);
     end_begun(fs, run, mounts, (&ending, Homeless::GoesBack))
 }
 
 /// Returns what became of each step, by mount.
-type Ending<'e> = dyn Fn(&mut [Bench<'_>], &Batch) -> Result<Vec<Vec<Outcome>>, SyncError> + 'e;
+type Ending<'e> = dyn Fn(&mut [Workplace<'_>], &Batch) -> Result<Vec<Vec<Outcome>>, SyncError> + 'e;
 
 fn end_begun(
     fs: &dyn Fs,
@@ -67,7 +68,7 @@ fn end_begun(
         clear(fs, run, mounts, &ledger)?;
         return Ok(None);
     };
-    let mut benches = Vec::new();
+    let mut workplaces = Vec::new();
     for part in &mut batch.mounts {
         let number = part.mount;
         let other = || SyncError::OtherRoot { mount: number };
@@ -76,25 +77,25 @@ fn end_begun(
         if !is_same_root(&root, &part.root) {
             return Err(other());
         }
-        let mut bench = Bench::open(fs, run, mount, &|_| false)?;
-        if bench.is_beside() != part.is_beside {
+        let mut workplace = Workplace::open(fs, run, mount, &|_| false)?;
+        if workplace.is_beside() != part.is_beside {
             return Err(other());
         }
         let is_entered = ledger.last >= batch.serial;
         if let Some(mode) = if is_entered { root_mode(part) } else { part.root_mode } {
-            bench.root.was_open(Opened { path: PathBuf::new(), ino: root.status.id.ino, mode });
+            workplace.root.was_open(Opened { path: PathBuf::new(), ino: root.status.id.ino, mode });
         }
-        benches.push(bench);
+        workplaces.push(workplace);
     }
     let (mut set_aside, begun) = (Vec::new(), SyncError::begun(batch.direction));
     let outcomes = if ledger.last >= batch.serial {
-        end(fs, run, &mut ledger, (&batch, &mut benches)).map_err(begun)?;
+        end(fs, run, &mut ledger, (&batch, &mut workplaces)).map_err(begun)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
-        let mut outcomes = ending(&mut benches, &batch).map_err(&begun)?;
+        let mut outcomes = ending(&mut workplaces, &batch).map_err(&begun)?;
         let ending = (outcomes.as_mut_slice(), homeless);
         set_aside =
-            finish(fs, run, &mut ledger, (&mut batch, &mut benches), ending).map_err(begun)?;
+            finish(fs, run, &mut ledger, (&mut batch, &mut workplaces), ending).map_err(begun)?;
         outcomes
     };
     let reports = batch.mounts.iter().zip(&outcomes).map(|(part, outcomes)| {

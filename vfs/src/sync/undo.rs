@@ -11,7 +11,7 @@ use self::doubtful::{Doubt, Doubtful};
 use self::repositories::Repositories;
 use super::alone::Alone;
 use super::apply::{
-    Bench, MountPlace, Moves, Outcome, RunPlace, carry_out, clear, leave, must_move,
+    MountPlace, Moves, Outcome, RunPlace, Workplace, carry_out, clear, leave, must_move,
     publish_or_clear,
 };
 use super::collect::{io, is_same_root};
@@ -89,7 +89,7 @@ fn take_back(
     let alone = Alone::read(fs, run.dir);
     clear(fs, run, mounts, &ledger)?;
     let mut batch = Batch::new(Direction::Undo, &ledger);
-    let (mut benches, mut reports, mut objects) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut workplaces, mut reports, mut objects) = (Vec::new(), Vec::new(), Vec::new());
     for mount in mounts {
         let chosen = |path: &Path| selected(mount.number, path);
         let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
@@ -102,15 +102,15 @@ fn take_back(
             let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
             report.changed_since.extend(kept.told.iter().cloned());
             let settled = ledger.settled(mount.number);
-            let mut bench = Bench::open(fs, run, mount, &|root| settled.has(root))?;
-            let part = must_move(fs, &mut bench, Moves::of_steps(ledger.steps(mount.number)));
+            let mut workplace = Workplace::open(fs, run, mount, &|root| settled.has(root))?;
+            let part = must_move(fs, &mut workplace, Moves::of_steps(ledger.steps(mount.number)));
             let part = part.and_then(|()| {
                 let known = (&ledger, &alone.files(mount.number), &kept.refreshed);
-                inverse::invert(fs, &mut bench, mount, known, (&chosen, &mut report))
+                inverse::invert(fs, &mut workplace, mount, known, (&chosen, &mut report))
             });
             let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
             batch.mounts.push(part);
-            benches.push(bench);
+            workplaces.push(workplace);
             objects.push((mount.number, kept.objects));
         }
         reports.push(report);
@@ -118,8 +118,8 @@ fn take_back(
     let has_forgotten = ledger.forget(&objects);
     if batch.mounts.iter().all(|part| part.steps.is_empty()) {
         let mut has_noted = false;
-        for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-            has_noted |= leave(fs, bench, &mut ledger, part.root_time)?;
+        for (workplace, part) in workplaces.iter_mut().zip(&batch.mounts) {
+            has_noted |= leave(fs, workplace, &mut ledger, part.root_time)?;
         }
         clear(fs, run, mounts, &ledger)?;
         if has_forgotten {
@@ -131,11 +131,11 @@ fn take_back(
         return Ok(reports);
     }
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
-    publish_or_clear(fs, run, mounts, (&batch, &benches), &ledger)?;
-    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut benches))?;
+    publish_or_clear(fs, run, mounts, (&batch, &workplaces), &ledger)?;
+    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut workplaces))?;
     tell(&mut reports, &batch, &outcomes);
     let done = (&batch, outcomes.as_slice());
-    let mut restored = follow::restored(fs, &mut benches, &displaced, done);
+    let mut restored = follow::restored(fs, &mut workplaces, &displaced, done);
     for report in &mut reports {
         report.restored = restored.remove(&report.mount).unwrap_or_default();
     }

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::UTIME_OMIT;
 
-use super::Bench;
+use super::Workplace;
 use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec, is_acl};
 use crate::sync::collect::{io, users};
 use crate::sync::journal::{Act, Step};
@@ -112,14 +112,14 @@ pub(super) fn with_writable<T>(
 /// Leaves the time of a directory to the host where names came or went since it was collected.
 pub(super) fn check_times(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     steps: &mut [Step],
 ) -> std::result::Result<(), SyncError> {
     // The stage itself was made in the root.
-    let root_time = bench.root_time();
+    let root_time = workplace.root_time();
     let steps = steps.iter_mut().filter(|step| step.act == Act::Amend);
     for step in steps.filter(|step| step.node == Kind::Directory && step.old.is_some()) {
-        let (Ok((dir, name)), Some(old)) = (bench.root.above(&step.path), step.old) else {
+        let (Ok((dir, name)), Some(old)) = (workplace.root.above(&step.path), step.old) else {
             continue;
         };
         let found = match fs.node(dir.as_fd(), name) {

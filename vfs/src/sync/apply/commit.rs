@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::amend::{set, with_writable};
-use super::bench::{Bench, name};
+use super::workplace::{Workplace, name};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
@@ -39,16 +39,16 @@ pub(in crate::sync) enum Outcome {
 /// Carries all steps of a batch out. With `is_again` some may be done already.
 pub(in crate::sync) fn carry(
     fs: &dyn Fs,
-    benches: &mut [Bench<'_>],
+    workplaces: &mut [Workplace<'_>],
     batch: &Batch,
     is_again: bool,
 ) -> std::result::Result<Vec<Vec<Outcome>>, SyncError> {
     let mut all = Vec::new();
-    for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        let git_dirs = GitDirs::below(fs, bench.top())?;
-        let carrier = Carrier::new(fs, bench, part, (batch.direction, is_again));
+    for (workplace, part) in workplaces.iter_mut().zip(&batch.mounts) {
+        let git_dirs = GitDirs::below(fs, workplace.top())?;
+        let carrier = Carrier::new(fs, workplace, part, (batch.direction, is_again));
         let outcomes = Carrier { git_dirs, ..carrier }.carry(part);
-        let closed = bench.close(fs);
+        let closed = workplace.close(fs);
         all.push(outcomes?);
         closed.map_err(io("close", Path::new("")))?;
     }
@@ -57,7 +57,7 @@ pub(in crate::sync) fn carry(
 
 struct Carrier<'c, 'a> {
     fs: &'c dyn Fs,
-    bench: &'c mut Bench<'a>,
+    workplace: &'c mut Workplace<'a>,
     direction: Direction,
     is_again: bool,
     parents: HashMap<&'c Path, &'c Seen>,
@@ -75,7 +75,7 @@ struct Carrier<'c, 'a> {
 impl<'c, 'a> Carrier<'c, 'a> {
     fn new(
         fs: &'c dyn Fs,
-        bench: &'c mut Bench<'a>,
+        workplace: &'c mut Workplace<'a>,
         part: &'c MountBatch,
         (direction, is_again): (Direction, bool),
     ) -> Self {
@@ -83,12 +83,23 @@ impl<'c, 'a> Carrier<'c, 'a> {
         if is_again {
             for (path, seen) in &part.parents {
                 let (path, ino, mode) = (path.clone(), seen.ino, seen.mode);
-                bench.root.was_open(Opened { path, ino, mode });
+                workplace.root.was_open(Opened { path, ino, mode });
             }
         }
         let (lost, lacking, moved) = (HashSet::new(), HashSet::new(), HashSet::new());
         let (checked, git_dirs) = (None, GitDirs::default());
-        Self { fs, bench, direction, is_again, parents, checked, lost, git_dirs, lacking, moved }
+        Self {
+            fs,
+            workplace,
+            direction,
+            is_again,
+            parents,
+            checked,
+            lost,
+            git_dirs,
+            lacking,
+            moved,
+        }
     }
 
     fn carry(&mut self, part: &MountBatch) -> std::result::Result<Vec<Outcome>, SyncError> {
@@ -100,7 +111,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
                 self.lost.insert(step.path.clone());
             }
             if [step.node, step.old.map_or(step.node, |old| old.kind)].contains(&Kind::Directory) {
-                self.bench.root.forget();
+                self.workplace.root.forget();
                 self.checked = None;
             }
             outcomes.push(outcome);
@@ -149,7 +160,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
     /// Opens directories that keep their owner out of a place, in an undo: the run closed them.
     fn opens_way(&mut self, step: &Step) -> bool {
         let above = step.path.parent().filter(|_| self.direction == Direction::Undo);
-        above.is_some_and(|above| matches!(self.bench.root.open_up(above), Ok(true)))
+        above.is_some_and(|above| matches!(self.workplace.root.open_up(above), Ok(true)))
     }
 
     fn lacks_objects(&self, path: &Path) -> bool {
@@ -205,7 +216,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
                 return Ok(Outcome::Done);
             }
         }
-        let staged = At { dir: self.bench.stage(), name: &number };
+        let staged = At { dir: self.workplace.stage(), name: &number };
         Ok(match fs.exchange(staged, dir.at(leaf)) {
             Ok(()) => Outcome::Lost(Conflict::Changed),
             Err(_) => Outcome::Kept(Conflict::Changed),
@@ -229,7 +240,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
                 return Ok(Outcome::Done);
             }
         }
-        let staged = At { dir: self.bench.stage(), name: &number };
+        let staged = At { dir: self.workplace.stage(), name: &number };
         Ok(match fs.rename_new(staged, dir.at(leaf)) {
             Ok(()) => Outcome::Lost(Conflict::Changed),
             Err(_) => Outcome::Kept(Conflict::Changed),
@@ -261,14 +272,14 @@ impl<'c, 'a> Carrier<'c, 'a> {
         }
         set(self.fs, dir.at(leaf), &on, &step.after)?;
         if let Some(mode) = step.after.mode {
-            self.bench.root.will_have(&step.path, mode);
+            self.workplace.root.will_have(&step.path, mode);
         }
         Ok(Outcome::Done)
     }
 
     /// Opens the directory that a step names something in, if it is the one that was planned for.
     fn parent<'p>(&mut self, step: &'p Step) -> Result<(Dir<'a>, &'p OsStr)> {
-        let (dir, leaf) = self.bench.root.above(&step.path)?;
+        let (dir, leaf) = self.workplace.root.above(&step.path)?;
         let Some(above) = step.path.parent() else { return Ok((dir, leaf)) };
         if self.checked.as_deref() == Some(above) {
             return Ok((dir, leaf));
@@ -290,7 +301,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
             Err(Errno::NOENT) => return Ok(Some(Conflict::Vanished)),
             result => Seen::from(&result?),
         };
-        let mode = self.bench.root.opened(&step.path, found.ino).unwrap_or(found.mode);
+        let mode = self.workplace.root.opened(&step.path, found.ino).unwrap_or(found.mode);
         let found = Seen { mode, ..found };
         let is_told = self.direction == Direction::Apply || step.exact;
         let is_own = self.is_again || !is_told || self.moved.contains(&old.ino);
@@ -305,7 +316,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
 
     /// Returns whether the stage has what the step puts in place.
     fn is_staged(&self, step: &Step) -> Result<bool> {
-        match self.fs.node(self.bench.stage(), &name(step.number)) {
+        match self.fs.node(self.workplace.stage(), &name(step.number)) {
             Err(Errno::NOENT) => Ok(false),
             result => {
                 let found = Seen::from(&result?);
@@ -315,7 +326,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
     }
 
     fn is_taken(&self, number: &OsStr) -> Result<bool> {
-        match self.fs.node(self.bench.stage(), number) {
+        match self.fs.node(self.workplace.stage(), number) {
             Err(Errno::NOENT) => Ok(false),
             result => result.map(|_| true),
         }
@@ -326,8 +337,8 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let Some(old) = step.old else { return Ok(true) };
         self.moved.insert(old.ino);
         let number = name(step.number);
-        let mut found = Seen::from(&self.fs.node(self.bench.stage(), &number)?);
-        let at = At { dir: self.bench.stage(), name: &number };
+        let mut found = Seen::from(&self.fs.node(self.workplace.stage(), &number)?);
+        let at = At { dir: self.workplace.stage(), name: &number };
         if old.kind == Kind::Directory && found.mode == old.mode | 0o700 {
             // Opened up for what was taken out of it.
             self.fs.set_mode_at(at, old.mode)?;
@@ -349,7 +360,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
             return Ok(());
         };
         let (fs, number) = (self.fs, name(step.number));
-        let at = At { dir: self.bench.stage(), name: &number };
+        let at = At { dir: self.workplace.stage(), name: &number };
         with_writable(fs, at, new.mode, || {
             let attributes = fs.attributes(at)?.into_iter();
             for (name, _) in attributes.filter(|(name, _)| is_overlays(name)) {
@@ -368,14 +379,14 @@ impl<'c, 'a> Carrier<'c, 'a> {
         call: impl Fn(At<'_>, At<'_>) -> Result<()>,
         number: &OsStr,
     ) -> Result<()> {
-        let staged = At { dir: self.bench.stage(), name: number };
+        let staged = At { dir: self.workplace.stage(), name: number };
         let mut result = call(staged, target);
         if result != Err(Errno::ACCESS) {
             return result;
         }
         let above = step.path.parent().unwrap_or(Path::new(""));
-        self.bench.root.open_up(above)?;
-        let staged = At { dir: self.bench.stage(), name: number };
+        self.workplace.root.open_up(above)?;
+        let staged = At { dir: self.workplace.stage(), name: number };
         result = call(staged, target);
         if result != Err(Errno::ACCESS) {
             return result;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::bench::{Bench, name};
 use super::home::{Homeless, SetAside, bring_home, forget, give_back};
+use super::workplace::{Workplace, name};
 use super::{Outcome, RunPlace};
 use crate::fs::{At, Errno, Fs, Kind, Open};
 use crate::sync::chain::superseded;
@@ -22,11 +22,11 @@ pub(in crate::sync) fn publish(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     batch: &Batch,
-    benches: &[Bench<'_>],
+    workplaces: &[Workplace<'_>],
 ) -> Result<(), SyncError> {
     let written = batch.write_journal(fs, run.dir);
     let written = written.and_then(|bytes| room::reserve(fs, run.dir, bytes));
-    let written = written.and_then(|()| sync_all(fs, benches));
+    let written = written.and_then(|()| sync_all(fs, workplaces));
     // A journal that is not published says nothing, and is not left.
     if written.is_err() {
         let _ = journal::remove_unfinished(fs, run.dir);
@@ -41,19 +41,19 @@ pub(in crate::sync) fn finish(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
-    (batch, benches): (&mut Batch, &mut [Bench<'_>]),
+    (batch, workplaces): (&mut Batch, &mut [Workplace<'_>]),
     (outcomes, homeless): (&mut [Vec<Outcome>], Homeless),
 ) -> Result<Vec<SetAside>, SyncError> {
     let (direction, mut set_aside) = (batch.direction, Vec::new());
     let goes_back = homeless == Homeless::GoesBack && direction == Direction::Apply;
-    let parts = batch.mounts.iter_mut().zip(benches.iter_mut());
-    for ((part, bench), outcomes) in parts.zip(outcomes.iter_mut()) {
+    let parts = batch.mounts.iter_mut().zip(workplaces.iter_mut());
+    for ((part, workplace), outcomes) in parts.zip(outcomes.iter_mut()) {
         note_modes(&mut part.steps, outcomes);
         let mount = part.mount;
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
-            let cleared = clear_step(fs, bench, step, *outcome, direction).map(|()| None);
-            let place =
-                cleared.or_else(|errno| give_back(fs, bench, step, (outcome, errno, goes_back)));
+            let cleared = clear_step(fs, workplace, step, *outcome, direction).map(|()| None);
+            let place = cleared
+                .or_else(|errno| give_back(fs, workplace, step, (outcome, errno, goes_back)));
             let place = place.map_err(io("clear the stage of", &step.path))?;
             let path = step.path.clone();
             set_aside.extend(place.map(|place| SetAside { mount, path, place }));
@@ -62,8 +62,8 @@ pub(in crate::sync) fn finish(
                 step.after = Attributes::default();
             }
             if matches!(outcome, Outcome::Done | Outcome::Kept(_)) {
-                step.displaced = displaced(fs, bench, step);
-                let seen = settled(fs, bench, step, direction);
+                step.displaced = displaced(fs, workplace, step);
+                let seen = settled(fs, workplace, step, direction);
                 ledger.settle_all(part.mount, seen.map_err(io("look at", &step.path))?);
             }
         }
@@ -74,9 +74,9 @@ pub(in crate::sync) fn finish(
     let undo = fs.open_below(run.dir, Path::new(journal::UNDO), Open::List);
     let undo = undo.map_err(io("open", Path::new(journal::UNDO)))?;
     ledger.write(fs, undo.as_fd())?;
-    sync_all(fs, benches)?;
+    sync_all(fs, workplaces)?;
     Ledger::publish(fs, undo.as_fd()).map_err(io("write", Path::new(journal::UNDO)))?;
-    end(fs, run, ledger, (batch, benches)).map(|()| set_aside)
+    end(fs, run, ledger, (batch, workplaces)).map(|()| set_aside)
 }
 
 /// Notes what of the layers is part of what stands in the tree now.
@@ -98,11 +98,11 @@ pub(in crate::sync) fn end(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
-    (batch, benches): (&Batch, &mut [Bench<'_>]),
+    (batch, workplaces): (&Batch, &mut [Workplace<'_>]),
 ) -> Result<(), SyncError> {
     let mut has_noted = false;
-    for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        has_noted |= leave(fs, bench, ledger, root_time(part))?;
+    for (workplace, part) in workplaces.iter_mut().zip(&batch.mounts) {
+        has_noted |= leave(fs, workplace, ledger, root_time(part))?;
     }
     ledger.forget_earlier();
     // Without it, the next write-back takes the stage for a change of the host's, and says so.
@@ -118,26 +118,26 @@ pub(in crate::sync) fn end(
 /// change of the host's. Returns whether it was noted.
 pub(in crate::sync) fn leave(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     ledger: &mut Ledger,
     time: Option<Time>,
 ) -> Result<bool, SyncError> {
-    let (mount, root) = (bench.mount(), bench.look(fs).filter(|_| bench.is_beside()));
+    let (mount, root) = (workplace.mount(), workplace.look(fs).filter(|_| workplace.is_beside()));
     let settled = ledger.settled(mount);
     // Alone, the root would say that something was written back.
-    let is_ours =
-        !settled.is_empty() && root.is_some_and(|root| bench.is_ours(&root) || settled.has(&root));
-    bench.leave(fs, time)?;
-    let left = bench.look(fs).filter(|_| is_ours);
+    let is_ours = !settled.is_empty()
+        && root.is_some_and(|root| workplace.is_ours(&root) || settled.has(&root));
+    workplace.leave(fs, time)?;
+    let left = workplace.look(fs).filter(|_| is_ours);
     ledger.settle_all(mount, left);
     Ok(left.is_some())
 }
 
 /// One sync of each file system that the batch is on.
-fn sync_all(fs: &dyn Fs, benches: &[Bench<'_>]) -> Result<(), SyncError> {
+fn sync_all(fs: &dyn Fs, workplaces: &[Workplace<'_>]) -> Result<(), SyncError> {
     let mut synced = HashSet::new();
-    for bench in benches {
-        for dir in [bench.stage(), bench.undo()] {
+    for workplace in workplaces {
+        for dir in [workplace.stage(), workplace.undo()] {
             let status = fs.status_of(dir).map_err(io("look at", Path::new("")))?;
             if synced.insert(status.id.dev) {
                 fs.sync_all(dir).map_err(io("write", Path::new("")))?;
@@ -150,18 +150,18 @@ fn sync_all(fs: &dyn Fs, benches: &[Bench<'_>]) -> Result<(), SyncError> {
 /// Removes what was staged in vain, and brings originals to the run's directory.
 fn clear_step(
     fs: &dyn Fs,
-    bench: &Bench<'_>,
+    workplace: &Workplace<'_>,
     step: &mut Step,
     outcome: Outcome,
     direction: Direction,
 ) -> Result<(), Errno> {
     let number = name(step.number);
-    let staged = At { dir: bench.stage(), name: &number };
+    let staged = At { dir: workplace.stage(), name: &number };
     match outcome {
-        Outcome::Done if step.is_kept && has_copy(fs, bench, step) => Ok(()),
+        Outcome::Done if step.is_kept && has_copy(fs, workplace, step) => Ok(()),
         Outcome::Done | Outcome::Kept(_) if step.displaces() && direction == Direction::Apply => {
-            if bench.is_beside() {
-                bring_home(fs, bench, step)
+            if workplace.is_beside() {
+                bring_home(fs, workplace, step)
             } else {
                 Ok(())
             }
@@ -170,7 +170,7 @@ fn clear_step(
         Outcome::Lost(_) | Outcome::Failed(_)
             if direction == Direction::Apply && matches!(step.act, Act::Put | Act::Swap) =>
         {
-            forget(fs, bench, step)?;
+            forget(fs, workplace, step)?;
             let found = match fs.node(staged.dir, staged.name) {
                 Err(Errno::NOENT) => return Ok(()),
                 result => Seen::from(&result?),
@@ -180,26 +180,26 @@ fn clear_step(
             }
             Ok(())
         }
-        _ if direction == Direction::Apply => forget(fs, bench, step),
+        _ if direction == Direction::Apply => forget(fs, workplace, step),
         _ => Ok(()),
     }
 }
 
 /// Whether the copy that was made before is there, and what was copied is as it was: somebody may have gone on to write
 /// what he had open, and an earlier try may have removed the copy of what it did not take away.
-fn has_copy(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> bool {
+fn has_copy(fs: &dyn Fs, workplace: &Workplace<'_>, step: &Step) -> bool {
     let number = name(step.number);
     let seen = |dir| fs.node(dir, &number).ok().map(|node| Seen::from(&node));
     let is_still = |found: Seen| step.old.is_none_or(|old| found.is_still(&old));
-    seen(bench.undo()).is_some() && seen(bench.stage()).is_none_or(is_still)
+    seen(workplace.undo()).is_some() && seen(workplace.stage()).is_none_or(is_still)
 }
 
 /// Returns the time of change of a file that is among the originals, and has other names in the tree: there
 /// it looks as if the host had changed it.
-fn displaced(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Option<Time> {
+fn displaced(fs: &dyn Fs, workplace: &Workplace<'_>, step: &Step) -> Option<Time> {
     let old = step.old.filter(|old| old.kind == Kind::File)?;
     // Copied there, it is another one.
-    let node = fs.node(bench.undo(), &name(step.number)).ok().filter(|_| step.displaces())?;
+    let node = fs.node(workplace.undo(), &name(step.number)).ok().filter(|_| step.displaces())?;
     let found = Seen::from(&node);
     (node.links > 1 && found.is_still(&old)).then_some(found.changed)
 }
@@ -220,9 +220,13 @@ fn note_modes(steps: &mut [Step], outcomes: &[Outcome]) {
 }
 
 /// Notes what a step left at its path, if nobody changed it meanwhile.
-fn refresh(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> Result<Option<Seen>, Errno> {
+fn refresh(
+    fs: &dyn Fs,
+    workplace: &mut Workplace<'_>,
+    step: &mut Step,
+) -> Result<Option<Seen>, Errno> {
     let Some(new) = step.new.filter(|_| step.act != Act::Take) else { return Ok(None) };
-    let (dir, leaf) = match bench.root.above(&step.path) {
+    let (dir, leaf) = match workplace.root.above(&step.path) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::ACCESS) => {
             return Ok(None);
         }
@@ -245,15 +249,15 @@ fn refresh(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> Result<Option
 /// Returns what a step left that is no change of the host's.
 fn settled(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     step: &mut Step,
     direction: Direction,
 ) -> Result<Vec<Seen>, Errno> {
-    let seen = refresh(fs, bench, step)?;
+    let seen = refresh(fs, workplace, step)?;
     let is_put = matches!(step.act, Act::Put | Act::Swap);
-    let is_copy = bench.is_beside() && direction == Direction::Undo && is_put;
+    let is_copy = workplace.is_beside() && direction == Direction::Undo && is_put;
     let has_copies = is_copy && seen.is_some_and(|seen| seen.kind == Kind::Directory);
-    let mut all = if has_copies { below(fs, bench, &step.path)? } else { Vec::new() };
+    let mut all = if has_copies { below(fs, workplace, &step.path)? } else { Vec::new() };
     // Where nothing was set, the host's own changes are still to be seen.
     let is_ours = step.act != Act::Amend || step.after != Attributes::default();
     all.extend(seen.filter(|_| is_ours));
@@ -261,10 +265,10 @@ fn settled(
 }
 
 /// Returns all that is in a directory: copies of originals, which no host changed.
-fn below(fs: &dyn Fs, bench: &mut Bench<'_>, top: &Path) -> Result<Vec<Seen>, Errno> {
+fn below(fs: &dyn Fs, workplace: &mut Workplace<'_>, top: &Path) -> Result<Vec<Seen>, Errno> {
     let (mut pending, mut found) = (vec![top.to_owned()], Vec::new());
     while let Some(path) = pending.pop() {
-        let listed = match bench.root.list(&path) {
+        let listed = match workplace.root.list(&path) {
             // What is in a closed directory counts as the host's.
             Err(Errno::ACCESS) => continue,
             result => result?,

@@ -6,9 +6,9 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::bench::{Bench, name};
 use super::commit::{GIVEN_UP, set_modes};
 use super::copy::copy_tree;
+use super::workplace::{Workplace, name};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Step};
@@ -39,20 +39,24 @@ pub struct SetAside {
 /// Copies all that some steps displace to the run's directory, where it is another file system's.
 pub(super) fn keep_all(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     steps: &mut [Step],
 ) -> std::result::Result<(), SyncError> {
-    if !bench.is_beside() {
+    if !workplace.is_beside() {
         return Ok(());
     }
-    steps.iter_mut().filter(|step| step.displaces()).try_for_each(|step| keep(fs, bench, step))
+    steps.iter_mut().filter(|step| step.displaces()).try_for_each(|step| keep(fs, workplace, step))
 }
 
-fn keep(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> std::result::Result<(), SyncError> {
+fn keep(
+    fs: &dyn Fs,
+    workplace: &mut Workplace<'_>,
+    step: &mut Step,
+) -> std::result::Result<(), SyncError> {
     let failed = io("copy to endow's state directory", &step.path);
-    match copy_home(fs, bench, step) {
+    match copy_home(fs, workplace, step) {
         Ok(lacks) => (step.is_kept, step.lacks) = (true, lacks),
-        Err(Errno::ACCESS | Errno::PERM) => step.is_barred = is_barred(fs, bench, step),
+        Err(Errno::ACCESS | Errno::PERM) => step.is_barred = is_barred(fs, workplace, step),
         // It changed meanwhile, and its turn tells.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::XDEV) => {}
         Err(errno) => return Err(failed(errno)),
@@ -60,20 +64,20 @@ fn keep(fs: &dyn Fs, bench: &mut Bench<'_>, step: &mut Step) -> std::result::Res
     if step.is_kept {
         return Ok(());
     }
-    remove_home(fs, bench, step).map_err(io("remove the copy of", &step.path))
+    remove_home(fs, workplace, step).map_err(io("remove the copy of", &step.path))
 }
 
 /// Nothing of the tree changes by that: what is closed to its owner stays so.
-fn copy_home(fs: &dyn Fs, bench: &mut Bench<'_>, step: &Step) -> Result<Vec<Lacking>> {
-    let (dir, leaf) = bench.root.above(&step.path)?;
+fn copy_home(fs: &dyn Fs, workplace: &mut Workplace<'_>, step: &Step) -> Result<Vec<Lacking>> {
+    let (dir, leaf) = workplace.root.above(&step.path)?;
     let number = name(step.number);
-    copy_tree(fs, dir.at(leaf), At { dir: bench.undo(), name: &number }, Closed::Stay)
+    copy_tree(fs, dir.at(leaf), At { dir: workplace.undo(), name: &number }, Closed::Stay)
 }
 
 /// Whether anything that would be displaced is closed to us and somebody else's. What is ours can be opened
 /// for a moment, once it is out of the tree.
-fn is_barred(fs: &dyn Fs, bench: &mut Bench<'_>, step: &Step) -> bool {
-    let Ok((dir, leaf)) = bench.root.above(&step.path) else { return false };
+fn is_barred(fs: &dyn Fs, workplace: &mut Workplace<'_>, step: &Step) -> bool {
+    let Ok((dir, leaf)) = workplace.root.above(&step.path) else { return false };
     let mut root = Root::new(fs, dir.as_fd(), Closed::Stay);
     let top = Path::new(leaf);
     let below = step.below.iter().map(|(path, _)| top.join(path));
@@ -96,26 +100,26 @@ fn is_foreign_and_closed(fs: &dyn Fs, at: At<'_>) -> bool {
 }
 
 /// Copies an original from the stage to the run's directory, again if it was begun; the stage goes as a whole.
-pub(super) fn bring_home(fs: &dyn Fs, bench: &Bench<'_>, step: &mut Step) -> Result<()> {
+pub(super) fn bring_home(fs: &dyn Fs, workplace: &Workplace<'_>, step: &mut Step) -> Result<()> {
     let number = name(step.number);
-    let staged = At { dir: bench.stage(), name: &number };
+    let staged = At { dir: workplace.stage(), name: &number };
     match fs.node(staged.dir, staged.name) {
         Err(Errno::NOENT) => return Ok(()),
         result => result?,
     };
-    let home = At { dir: bench.undo(), name: staged.name };
+    let home = At { dir: workplace.undo(), name: staged.name };
     remove_tree(fs, home.dir, home.name).map_err(|left| left.errno)?;
     step.lacks = copy_tree(fs, staged, home, Closed::Open)?;
     Ok(())
 }
 
 /// Removes the copy of what was not displaced.
-pub(super) fn forget(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Result<()> {
-    if step.is_kept { remove_home(fs, bench, step) } else { Ok(()) }
+pub(super) fn forget(fs: &dyn Fs, workplace: &Workplace<'_>, step: &Step) -> Result<()> {
+    if step.is_kept { remove_home(fs, workplace, step) } else { Ok(()) }
 }
 
-fn remove_home(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Result<()> {
-    remove_tree(fs, bench.undo(), &name(step.number)).map_err(|left| left.errno)
+fn remove_home(fs: &dyn Fs, workplace: &Workplace<'_>, step: &Step) -> Result<()> {
+    remove_tree(fs, workplace.undo(), &name(step.number)).map_err(|left| left.errno)
 }
 
 /// Puts an original in the stage back to its place, and so takes the step back; where the place is taken, sets it
@@ -123,25 +127,25 @@ fn remove_home(fs: &dyn Fs, bench: &Bench<'_>, step: &Step) -> Result<()> {
 /// it can't be kept.
 pub(super) fn give_back(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     step: &Step,
     (outcome, errno, goes_back): (&mut Outcome, Errno, bool),
 ) -> Result<Option<PathBuf>> {
-    if !goes_back || !step.displaces() || !bench.is_beside() {
+    if !goes_back || !step.displaces() || !workplace.is_beside() {
         return Err(errno);
     }
-    remove_home(fs, bench, step)?;
-    if put_back(fs, bench, step) {
+    remove_home(fs, workplace, step)?;
+    if put_back(fs, workplace, step) {
         *outcome = GIVEN_UP;
         return Ok(None);
     }
-    bench.set_aside(fs, &name(step.number)).map(Some)
+    workplace.set_aside(fs, &name(step.number)).map(Some)
 }
 
-fn put_back(fs: &dyn Fs, bench: &mut Bench<'_>, step: &Step) -> bool {
-    let Ok((dir, leaf)) = bench.root.above(&step.path) else { return false };
+fn put_back(fs: &dyn Fs, workplace: &mut Workplace<'_>, step: &Step) -> bool {
+    let Ok((dir, leaf)) = workplace.root.above(&step.path) else { return false };
     let number = name(step.number);
-    let (staged, target) = (At { dir: bench.stage(), name: &number }, dir.at(leaf));
+    let (staged, target) = (At { dir: workplace.stage(), name: &number }, dir.at(leaf));
     if step.act == Act::Swap && is_new(fs, target, step) {
         if fs.exchange(staged, target).is_err() {
             return false;

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 
-use super::bench::Bench;
+use super::workplace::Workplace;
 use crate::fs::{At, Errno, Fs};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Step};
@@ -45,27 +45,30 @@ impl Moves {
 /// Fails when names can't be moved so; nothing of the tree changes by that.
 pub(in crate::sync) fn must_move(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     moves: Moves,
 ) -> Result<(), SyncError> {
-    let tried = try_moves(fs, bench, moves);
+    let tried = try_moves(fs, workplace, moves);
     if tried.is_err() {
         // The error that counts is the first; what is left is swept by the next command.
-        drop(bench.leave(fs, bench.root_time()));
+        drop(workplace.leave(fs, workplace.root_time()));
     }
     tried
 }
 
 /// Returns whether two names can change places; nothing of the tree changes by that.
-pub(in crate::sync) fn can_exchange(fs: &dyn Fs, bench: &Bench<'_>) -> Result<bool, SyncError> {
-    match try_moves(fs, bench, Moves { exchanged: true, ..Moves::default() }) {
-        Err(SyncError::CantMove { .. }) => remove(fs, bench).map(|()| false),
+pub(in crate::sync) fn can_exchange(
+    fs: &dyn Fs,
+    workplace: &Workplace<'_>,
+) -> Result<bool, SyncError> {
+    match try_moves(fs, workplace, Moves { exchanged: true, ..Moves::default() }) {
+        Err(SyncError::CantMove { .. }) => remove(fs, workplace).map(|()| false),
         tried => tried.map(|()| true),
     }
 }
 
-fn try_moves(fs: &dyn Fs, bench: &Bench<'_>, moves: Moves) -> Result<(), SyncError> {
-    let [one, other] = SCRATCH.map(|name| At { dir: bench.stage(), name: OsStr::new(name) });
+fn try_moves(fs: &dyn Fs, workplace: &Workplace<'_>, moves: Moves) -> Result<(), SyncError> {
+    let [one, other] = SCRATCH.map(|name| At { dir: workplace.stage(), name: OsStr::new(name) });
     let make = |at: At<'_>| fs.create_file(at.dir, at.name).map(drop).map_err(failed("make", at));
     if moves.to_new {
         make(one)?;
@@ -77,11 +80,11 @@ fn try_moves(fs: &dyn Fs, bench: &Bench<'_>, moves: Moves) -> Result<(), SyncErr
         make(one)?;
         can(fs.exchange(one, other), "exchange two names", one)?;
     }
-    remove(fs, bench)
+    remove(fs, workplace)
 }
 
-fn remove(fs: &dyn Fs, bench: &Bench<'_>) -> Result<(), SyncError> {
-    let names = SCRATCH.map(|name| At { dir: bench.stage(), name: OsStr::new(name) });
+fn remove(fs: &dyn Fs, workplace: &Workplace<'_>) -> Result<(), SyncError> {
+    let names = SCRATCH.map(|name| At { dir: workplace.stage(), name: OsStr::new(name) });
     names.into_iter().try_for_each(|at| match fs.unlink(at.dir, at.name) {
         Err(Errno::NOENT) => Ok(()),
         result => result.map_err(failed("remove", at)),

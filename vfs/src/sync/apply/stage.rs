@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::amend::set;
-use super::bench::{Bench, name};
 use super::copy::{copy_leaf, write_leaf};
+use super::workplace::{Workplace, name};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
@@ -35,7 +35,7 @@ impl<'b> Stage<'b> {
     /// Stages what a layer has for a plan, by links where that can be and the plan does not want it apart.
     pub(super) fn new(
         fs: &'b dyn Fs,
-        bench: &'b Bench<'_>,
+        workplace: &'b Workplace<'_>,
         (upper, plan): (BorrowedFd<'b>, &SyncPlan),
     ) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl<'b> Stage<'b> {
             names: names(plan),
             linked: HashMap::new(),
             groups: HashMap::new(),
-            root: Root::new(fs, bench.stage(), Closed::Stay),
+            root: Root::new(fs, workplace.stage(), Closed::Stay),
             whole: BTreeMap::new(),
         }
     }

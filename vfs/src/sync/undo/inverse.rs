@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::UndoReport;
 use crate::fs::{At, Errno, Fs, Kind};
 use crate::sync::apply::amend::set;
-use crate::sync::apply::{Bench, MountPlace, can_exchange, copy, number_name};
+use crate::sync::apply::{MountPlace, Workplace, can_exchange, copy, number_name};
 use crate::sync::chain::superseded;
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Ledger, MountBatch, Step};
@@ -21,7 +21,7 @@ type Chosen<'r> = (&'r dyn Fn(&Path) -> bool, &'r mut UndoReport);
 /// Returns the batch that takes back the chosen steps of all batches of a mount, the last first.
 pub(super) fn invert(
     fs: &dyn Fs,
-    bench: &mut Bench<'_>,
+    workplace: &mut Workplace<'_>,
     mount: &MountPlace<'_>,
     (ledger, alone, refreshed): (&Ledger, &HashMap<&Path, &Seen>, &HashMap<PathBuf, Seen>),
     (chosen, report): Chosen<'_>,
@@ -34,7 +34,7 @@ pub(super) fn invert(
     };
     let mut inverse = Inverse {
         fs,
-        bench,
+        workplace,
         report,
         alone,
         refreshed,
@@ -68,9 +68,9 @@ pub(super) fn invert(
     Ok(MountBatch {
         mount: mount.number,
         root: Identity::from(&root),
-        is_beside: bench.is_beside(),
-        root_time: bench.root_time(),
-        root_mode: bench.root_mode(fs),
+        is_beside: workplace.is_beside(),
+        root_time: workplace.root_time(),
+        root_mode: workplace.root_mode(fs),
         parents,
         steps,
     })
@@ -78,7 +78,7 @@ pub(super) fn invert(
 
 struct Inverse<'i, 'a> {
     fs: &'i dyn Fs,
-    bench: &'i mut Bench<'a>,
+    workplace: &'i mut Workplace<'a>,
     report: &'i mut UndoReport,
     /// What stood there apart from the layers.
     alone: &'i HashMap<&'i Path, &'i Seen>,
@@ -139,7 +139,7 @@ impl Inverse<'_, '_> {
     fn original(&mut self, step: &Step) -> Result<Option<(Seen, Vec<Lacking>)>, SyncError> {
         let (fs, number) = (self.fs, number_name(step.number));
         let failed = |errno| io("stage", &step.path)(errno);
-        match fs.node(self.bench.undo(), &number) {
+        match fs.node(self.workplace.undo(), &number) {
             Err(Errno::NOENT) => {
                 let path = step.path.clone();
                 self.report.failed.push(Failed { path, errno: Errno::NOENT });
@@ -147,10 +147,10 @@ impl Inverse<'_, '_> {
             }
             result => result.map_err(failed)?,
         };
-        let at = At { dir: self.bench.stage(), name: &number };
+        let at = At { dir: self.workplace.stage(), name: &number };
         let mut lacks = step.lacks.clone();
-        if self.bench.is_beside() {
-            let home = At { dir: self.bench.undo(), name: &number };
+        if self.workplace.is_beside() {
+            let home = At { dir: self.workplace.undo(), name: &number };
             lacks.extend(copy::copy_tree(fs, home, at, Closed::Open).map_err(failed)?);
         }
         let found = fs.node(at.dir, at.name).map_err(failed)?;
@@ -206,7 +206,7 @@ impl Inverse<'_, '_> {
 
     /// Whether a file has more names than so many; of one that nobody can look at its turn tells.
     fn has_more(&mut self, path: &Path, links: u32) -> bool {
-        let found = self.bench.root.above(path);
+        let found = self.workplace.root.above(path);
         let found = found.and_then(|(dir, name)| self.fs.node(dir.as_fd(), name));
         found.is_ok_and(|node| node.links > links)
     }
@@ -214,7 +214,7 @@ impl Inverse<'_, '_> {
     /// Gives a path a file of its own with the attributes from before: what was linked since to the one that is
     /// there keeps those it has.
     fn replace(&mut self, step: &Step, found: Seen, after: &Attributes) -> Result<(), SyncError> {
-        let is_possible = can_exchange(self.fs, self.bench)?;
+        let is_possible = can_exchange(self.fs, self.workplace)?;
         let staged = is_possible.then(|| self.copy(step, after)).transpose();
         let Some((new, lacks)) = staged.map_err(io("stage", &step.path))?.flatten() else {
             self.report.changed_since.push(step.path.clone());
@@ -244,8 +244,8 @@ impl Inverse<'_, '_> {
         after: &Attributes,
     ) -> crate::fs::Result<Option<(Seen, Vec<Lacking>)>> {
         let (fs, number) = (self.fs, number_name(step.number));
-        let (dir, name) = self.bench.root.above(&step.path)?;
-        let (from, to) = (dir.at(name), At { dir: self.bench.stage(), name: &number });
+        let (dir, name) = self.workplace.root.above(&step.path)?;
+        let (from, to) = (dir.at(name), At { dir: self.workplace.stage(), name: &number });
         let node = fs.node(from.dir, from.name)?;
         if node.status.kind == Kind::File
             && fs.open_file(from.dir, from.name).err() == Some(Errno::ACCESS)
@@ -273,7 +273,7 @@ impl Inverse<'_, '_> {
         if let Some(seen) = self.now.get(path) {
             return Ok(Some(*seen));
         }
-        let (dir, name) = match self.bench.root.above(path) {
+        let (dir, name) = match self.workplace.root.above(path) {
             Err(Errno::ACCESS) => return Ok(expected),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return Ok(None),
             result => result.map_err(io("look at", path))?,
@@ -284,11 +284,11 @@ impl Inverse<'_, '_> {
             result => result.map_err(io("look at", path))?,
         };
         let mut seen = Seen::from(&found);
-        if let Some(time) = self.bench.root_time().filter(|_| path.as_os_str().is_empty()) {
+        if let Some(time) = self.workplace.root_time().filter(|_| path.as_os_str().is_empty()) {
             seen.modified = time;
         }
         // The root may have been opened up for the stage.
-        seen.mode = self.bench.root.opened(path, seen.ino).unwrap_or(seen.mode);
+        seen.mode = self.workplace.root.opened(path, seen.ino).unwrap_or(seen.mode);
         Ok(Some(seen))
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Carrier, Outcome};
 use crate::fs::{Errno, Fs, Kind, Result};
-use crate::sync::apply::bench::{Bench, name};
+use crate::sync::apply::workplace::{Workplace, name};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Direction, Step};
 use crate::sync::{Conflict, Seen, SyncError};
@@ -16,12 +16,12 @@ pub(in crate::sync::apply) const GIVEN_UP: Outcome = Outcome::Failed(Errno::CANC
 /// Says of each step of a batch whether it is done, and does none.
 pub(in crate::sync) fn judge(
     fs: &dyn Fs,
-    benches: &mut [Bench<'_>],
+    workplaces: &mut [Workplace<'_>],
     batch: &Batch,
 ) -> std::result::Result<Vec<Vec<Outcome>>, SyncError> {
     let mut all = Vec::new();
-    for (bench, part) in benches.iter_mut().zip(&batch.mounts) {
-        let mut carrier = Carrier::new(fs, bench, part, (batch.direction, true));
+    for (workplace, part) in workplaces.iter_mut().zip(&batch.mounts) {
+        let mut carrier = Carrier::new(fs, workplace, part, (batch.direction, true));
         let outcomes = part.steps.iter().map(|step| {
             let outcome = carrier.judge(step).map_err(io("look at", &step.path))?;
             let is_directory = step.node == Kind::Directory && step.act != Act::Amend;
@@ -31,7 +31,7 @@ pub(in crate::sync) fn judge(
             Ok(outcome)
         });
         let outcomes = outcomes.collect::<std::result::Result<Vec<_>, SyncError>>();
-        let closed = bench.close(fs);
+        let closed = workplace.close(fs);
         all.push(outcomes?);
         closed.map_err(io("close", Path::new("")))?;
     }
@@ -58,7 +58,7 @@ impl Carrier<'_, '_> {
 
     /// Of attributes the entry itself tells; one that can't be looked at has none set.
     pub(super) fn judge_amend(&mut self, step: &Step) -> Outcome {
-        let found = self.bench.root.above(&step.path);
+        let found = self.workplace.root.above(&step.path);
         let found = found.and_then(|(dir, leaf)| self.fs.node(dir.as_fd(), leaf));
         let is_set = found.is_ok_and(|node| {
             let seen = Seen::from(&node);

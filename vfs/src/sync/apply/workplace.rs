@@ -14,8 +14,8 @@ use crate::sync::root::{Closed, Root};
 use crate::sync::{Seen, SyncError, Time};
 use crate::tree::remove_tree;
 
-/// The work place of one mount's batch.
-pub(in crate::sync) struct Bench<'a> {
+/// The workplace of one mount's batch.
+pub(in crate::sync) struct Workplace<'a> {
     pub(in crate::sync) root: Root<'a>,
     /// Where content is staged.
     stage: OwnedFd,
@@ -31,8 +31,8 @@ pub(in crate::sync) struct Bench<'a> {
     mount: u32,
 }
 
-impl<'a> Bench<'a> {
-    /// Opens the work place of a mount, making what is not there; `is_known` says whether a root is as the run or
+impl<'a> Workplace<'a> {
+    /// Opens the workplace of a mount, making what is not there; `is_known` says whether a root is as the run or
     /// an earlier write-back left it.
     pub(in crate::sync) fn open(
         fs: &'a dyn Fs,
@@ -46,7 +46,7 @@ impl<'a> Bench<'a> {
         let there = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
         let root = Root::new(fs, mount.root, Closed::Stay);
         let beside = (!is_same_mount(&here, &there)).then(|| stage_name(run.id, mount.number));
-        let mut bench = Self {
+        let mut workplace = Self {
             root,
             stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
             undo,
@@ -58,13 +58,13 @@ impl<'a> Bench<'a> {
             mount: mount.number,
         };
         if let Some(name) = beside {
-            bench.root_time = Some(there.status.modified.into());
-            let made = bench.make_beside(fs, &name);
-            bench.stage = made.map_err(io("make", Path::new(&name)))?;
-            bench.ours = bench.look(fs).filter(|_| is_known(&Seen::from(&there)));
-            bench.beside = Some(name);
+            workplace.root_time = Some(there.status.modified.into());
+            let made = workplace.make_beside(fs, &name);
+            workplace.stage = made.map_err(io("make", Path::new(&name)))?;
+            workplace.ours = workplace.look(fs).filter(|_| is_known(&Seen::from(&there)));
+            workplace.beside = Some(name);
         }
-        Ok(bench)
+        Ok(workplace)
     }
 
     fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<OwnedFd> {
