@@ -56,6 +56,7 @@ mod run_deny_moved;
 mod run_descriptors;
 mod run_discard;
 mod run_enclosing;
+mod run_foreground;
 mod run_foreign;
 mod run_from;
 mod run_git;

@@ -299,7 +299,7 @@ fn payload(step: &PayloadStep) -> Result<Payload, NulError> {
 fn filter(plan: &SeccompPlan) -> Payload {
     let compiled = |plan: &SeccompPlan| Filter::new(seccomp::compile(plan));
     let plain = plan.unobserved();
-    let unobserved = (!plan.observe.is_nothing() && !plain.notifies()).then(|| compiled(&plain));
+    let unobserved = (plan.notifies() && !plain.notifies()).then(|| compiled(&plain));
     Payload::Seccomp { filter: compiled(plan), listens: plan.notifies(), unobserved }
 }
 

@@ -15,7 +15,7 @@ use super::landlock::{ABI_WITH_SCOPES, LandlockPlan, Rights, Rule, StreamRule};
 use super::level::{self, Enforcement};
 use super::network;
 use super::place::{Placed, Placement};
-use super::seccomp::{self, Arch, Observe, SeccompInput, Shared};
+use super::seccomp::{self, Arch, Foreground, Observe, SeccompInput, Shared};
 use super::skeleton::DEVICES;
 use super::step::{ConfineStep, PayloadStep, Rlimit};
 
@@ -88,10 +88,22 @@ pub(super) fn payload(
         on_demand: enforcement.level != Level::Landlock && network::is_on_demand(&policy.network),
         // An outer endow's filter lets nobody listen.
         buffered: host.outer_level.is_none() && placement.mounts.iter().any(is_layered),
-        pipeline: host.pipeline,
+        foreground: foreground(policy, host, enforcement.level),
         shared,
     })));
     Ok(steps)
+}
+
+/// Only in a pid namespace has the caller's process group no number.
+fn foreground(policy: &Policy, host: &HostFacts, level: Level) -> Foreground {
+    let is_apart = level != Level::Landlock && !policy.process.new_session;
+    if host.pipeline {
+        Foreground::Refused
+    } else if is_apart && host.terminal.is_some() && host.outer_level.is_none() {
+        Foreground::Announced
+    } else {
+        Foreground::Free
+    }
 }
 
 fn is_layered(placed: &Placed) -> bool {

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::caller::Caller;
 use super::connects::{self, Peer};
+use super::foreground;
 use super::observe::{Denied, Observed, Observer};
 use super::renames::{Layers, Renames};
 use super::worker::{Over, Worker};
@@ -122,6 +123,9 @@ impl<'a> Calls<'a> {
         if i64::from(call.number) == libc::SYS_connect {
             self.expect(&call, connecting);
             return announced::let_go_on(listener, &call);
+        }
+        if i64::from(call.number) == libc::SYS_ioctl {
+            return foreground::answer(caller);
         }
         self.renames.take(listener, call);
     }

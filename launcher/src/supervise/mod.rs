@@ -10,6 +10,7 @@ mod connects;
 mod decide;
 mod enter;
 mod event;
+mod foreground;
 mod guard;
 mod left;
 mod measured;

@@ -54,6 +54,11 @@ pub(crate) fn let_go_on(listener: BorrowedFd<'_>, call: &Announced) {
     send(listener, libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags });
 }
 
+/// Tells the caller that its call is done, which the kernel does not carry out.
+pub(crate) fn is_done(listener: BorrowedFd<'_>, call: &Announced) {
+    send(listener, libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags: 0 });
+}
+
 /// Answers the call with an error, in the kernel's place.
 pub(crate) fn refuse(listener: BorrowedFd<'_>, call: &Announced, errno: Errno) {
     let error = -errno.raw_os_error();

@@ -6,7 +6,7 @@
 //! at: another thread can change it between the test and the kernel's own look.
 
 use super::action::{Action, Errno};
-use super::requests::{DESCRIPTORS, REQUESTS, REQUESTS_IN_PIPELINE};
+use super::requests::{DESCRIPTORS, REQUESTS, REQUESTS_AT_TERMINAL, REQUESTS_IN_PIPELINE};
 
 /// A decision that depends on the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,8 @@ pub enum Check {
     Requests,
     /// `ioctl`: what [`Self::Requests`] lets through, but nothing that gives the terminal to another process group.
     RequestsInPipeline,
+    /// `ioctl`: the same as [`Self::Requests`], and the supervisor gives the terminal to the caller's process group.
+    RequestsAtTerminal,
     /// `fcntl`: no lease, by which others wait, and no signals by which a terminal reaches the group in front.
     Descriptors,
     /// `kill`: only job control for the caller's process group, which reaches outside.
@@ -124,6 +126,7 @@ impl Check {
         Self::SocketPairConnected,
         Self::Requests,
         Self::RequestsInPipeline,
+        Self::RequestsAtTerminal,
         Self::Descriptors,
         Self::KillGroup,
         Self::PriorityGroup,
@@ -161,6 +164,9 @@ impl Check {
             Self::Requests => Decision { rules: REQUESTS, otherwise: Action::Allow },
             Self::RequestsInPipeline => {
                 Decision { rules: REQUESTS_IN_PIPELINE, otherwise: Action::Allow }
+            }
+            Self::RequestsAtTerminal => {
+                Decision { rules: REQUESTS_AT_TERMINAL, otherwise: Action::Allow }
             }
             Self::Descriptors => Decision { rules: DESCRIPTORS, otherwise: Action::Allow },
             Self::KillGroup => Decision { rules: KILL, otherwise: Action::Allow },
@@ -208,6 +214,7 @@ impl Check {
                  subvolumes and snapshots, keys of fscrypt, and exchanged content; nothing done for FIOASYNC"
             }
             Self::RequestsInPipeline => "EPERM for TIOCSPGRP, and the same",
+            Self::RequestsAtTerminal => "notify for TIOCSPGRP, and the same",
             Self::Descriptors => "EPERM for F_SETLEASE, F_SETDELEG, and F_SETFL with O_ASYNC",
             Self::KillGroup => "EPERM for the caller's group (pid 0), except job control",
             Self::PriorityGroup | Self::IoPriorityGroup => "EPERM for the caller's group (0)",
@@ -226,6 +233,12 @@ impl Check {
 }
 
 impl Decision {
+    /// Returns whether the supervisor sees any of the calls.
+    pub(super) fn notifies(&self) -> bool {
+        let actions = self.rules.iter().map(|rule| rule.then).chain([self.otherwise]);
+        actions.into_iter().any(|action| action == Action::Notify)
+    }
+
     /// Decides about a call with these arguments: what the compiled filter must do as well.
     pub fn decide(&self, args: [u64; 6]) -> Action {
         let holds = |rule: &&Rule| rule.when.iter().all(|test| test.holds(args));

@@ -31,8 +31,13 @@ pub enum Applies {
     WithTcpRules,
     /// In every run; when Landlock rules TCP ports, this instead.
     StricterWithTcpRules(Leaf),
-    /// In every run; when a standard stream is a pipe, this instead.
-    StricterInPipeline(Leaf),
+    /// In every run, by who may put a process group in front.
+    ByForeground {
+        /// When nobody may.
+        refused: Leaf,
+        /// When the supervisor does for the caller's group.
+        announced: Leaf,
+    },
     /// Never by itself: the calls are seen when the run is observed.
     WhenObserved,
     /// When addresses are served on demand; seen when the run is observed.
@@ -131,7 +136,10 @@ groups! {
         lifted(Leaf::Check(Check::ClockAdjust), AllowWord::HostControl);
     DeviceControl "device-control" "requests to open files; none may reach others by the terminal, or copy a subvolume"
         GroupRule {
-            applies: Applies::StricterInPipeline(Leaf::Check(Check::RequestsInPipeline)),
+            applies: Applies::ByForeground {
+                refused: Leaf::Check(Check::RequestsInPipeline),
+                announced: Leaf::Check(Check::RequestsAtTerminal),
+            },
             ..always(Leaf::Check(Check::Requests))
         };
     Descriptors "descriptors" "flags and locks of open files; no lease, and no signal by a terminal"

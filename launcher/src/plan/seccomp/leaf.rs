@@ -41,7 +41,11 @@ impl Leaf {
 
     /// Returns whether the supervisor sees any of the calls.
     pub(super) fn notifies(self) -> bool {
-        matches!(self, Self::Do(Action::Notify) | Self::Announced(_))
+        match self {
+            Self::Do(action) => action == Action::Notify,
+            Self::Check(check) => check.decision().notifies(),
+            Self::Announced(_) => true,
+        }
     }
 }
 

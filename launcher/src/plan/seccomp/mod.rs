@@ -58,7 +58,7 @@ pub use group::Group;
 pub use insn::Insn;
 pub use leaf::Leaf;
 pub use observe::Observe;
-pub use plan::{Foreign, SeccompInput, SeccompPlan, plan};
+pub use plan::{Foreground, Foreign, SeccompInput, SeccompPlan, plan};
 pub use reaper::ReaperPlan;
 #[cfg(test)]
 use reference::render as render_reference;

@@ -49,7 +49,7 @@ impl Observe {
             Applies::WhenExplained | Applies::WhenBuffered => self >= Self::Paths,
             Applies::Always
             | Applies::StricterWithTcpRules(_)
-            | Applies::StricterInPipeline(_)
+            | Applies::ByForeground { .. }
             | Applies::WithoutSignalScope
             | Applies::WithTcpRules => false,
         }

@@ -7,6 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::action::{Action, Errno};
 use super::arch::Arch;
+use super::check::Check;
 use super::compat;
 use super::group::{Applies, Group};
 use super::leaf::Leaf;
@@ -32,10 +33,21 @@ pub struct SeccompInput<'a> {
     pub on_demand: bool,
     /// The supervisor prepares directories of copy-on-write mounts for being renamed.
     pub buffered: bool,
-    /// A standard stream is a pipe: others may be in the caller's process group.
-    pub pipeline: bool,
+    /// Who may put a process group in the foreground of the terminal.
+    pub foreground: Foreground,
     /// What the run shares with the host for want of namespaces.
     pub shared: Shared,
+}
+
+/// Who may put a process group in the foreground of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreground {
+    /// Nobody: a standard stream is a pipe, so that others may be in the caller's process group.
+    Refused,
+    /// The command, and for the caller's group the supervisor does.
+    Announced,
+    /// The command, as far as the kernel lets it.
+    Free,
 }
 
 /// The decided filter of a run.
@@ -123,7 +135,12 @@ impl SeccompPlan {
     /// Returns the same filter for a host where nobody can listen.
     #[must_use]
     pub fn unobserved(&self) -> Self {
-        Self { observe: Observe::Nothing, ..self.clone() }
+        let mut plain = Self { observe: Observe::Nothing, ..self.clone() };
+        let control = plain.groups.get_mut(&Group::DeviceControl);
+        if let Some(leaf @ Leaf::Check(Check::RequestsAtTerminal)) = control {
+            *leaf = Leaf::Check(Check::Requests);
+        }
+        plain
     }
 
     /// Returns what the filter does with the calls of 32-bit programs, unless all kill. Nothing of
@@ -156,7 +173,11 @@ fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
     match (lift, rule.applies) {
         (Some(lift), _) => lift.leaf,
         (None, Applies::StricterWithTcpRules(leaf)) if input.tcp_ports_ruled => leaf,
-        (None, Applies::StricterInPipeline(leaf)) if input.pipeline => leaf,
+        (None, Applies::ByForeground { refused, announced }) => match input.foreground {
+            Foreground::Refused => refused,
+            Foreground::Announced => announced,
+            Foreground::Free => rule.default,
+        },
         (None, applied) if applies(applied, input) => rule.default,
         (None, _) => Leaf::ALLOW,
     }
@@ -164,7 +185,7 @@ fn decide_apart(group: Group, input: &SeccompInput<'_>) -> Leaf {
 
 fn applies(applies: Applies, input: &SeccompInput<'_>) -> bool {
     match applies {
-        Applies::Always | Applies::StricterWithTcpRules(_) | Applies::StricterInPipeline(_) => true,
+        Applies::Always | Applies::StricterWithTcpRules(_) | Applies::ByForeground { .. } => true,
         Applies::WithoutSignalScope => !input.signal_scoped,
         Applies::WithTcpRules => input.tcp_ports_ruled,
         Applies::WhenObserved | Applies::WhenExplained => false,

@@ -62,7 +62,9 @@ fn row(group: Group) -> String {
     let when = match rule.applies {
         Applies::Always => "",
         Applies::StricterWithTcpRules(leaf) => &format!(" (when ports are ruled: {leaf})"),
-        Applies::StricterInPipeline(leaf) => &format!(" (in a pipeline: {leaf})"),
+        Applies::ByForeground { refused, announced } => {
+            &format!(" (in a pipeline: {refused}; at a terminal: {announced})")
+        }
         Applies::WithoutSignalScope => " (where Landlock has no signal scope)",
         Applies::WithTcpRules => " (when ports are ruled)",
         Applies::WhenObserved => " (unless `--no-observe`)",

@@ -9,11 +9,13 @@ const TIOCLINUX: u32 = 0x541c;
 const TIOCSETD: u32 = 0x5423;
 /// Nobody else opens the terminal then, also when the command is over: `/dev/tty` is `EBUSY` to all.
 const TIOCEXCL: u32 = 0x540c;
-/// With another group in front, a read of the command's stops the group that it shares.
+/// With another group in front, a read of the command's stops the group that it shares. The caller's own has no number
+/// inside, so that only the supervisor can put it in front again.
 const TIOCSPGRP: u32 = 0x5410;
 const TERMINAL: Rule = rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL])], EPERM);
 const TERMINAL_IN_PIPELINE: Rule =
     rule(&[Test::low(1, &[TIOCSTI, TIOCLINUX, TIOCSETD, TIOCEXCL, TIOCSPGRP])], EPERM);
+const FOREGROUND: Rule = rule(&[Test::low(1, &[TIOCSPGRP])], Action::Notify);
 
 /// Output that is stopped (`TCOOFF`) stays so after the end: whoever writes there next waits for ever.
 const STOPPED: Rule = rule(&[Test::low(1, &[0x540a]), Test::low(2, &[0])], EPERM);
@@ -74,6 +76,17 @@ pub(super) const REQUESTS: &[Rule] =
     &[TERMINAL, STOPPED, CONSOLE_ASKED, CONSOLE, ASYNC, SUBVOLUMES, ENCRYPTION, EXCHANGED];
 pub(super) const REQUESTS_IN_PIPELINE: &[Rule] = &[
     TERMINAL_IN_PIPELINE,
+    STOPPED,
+    CONSOLE_ASKED,
+    CONSOLE,
+    ASYNC,
+    SUBVOLUMES,
+    ENCRYPTION,
+    EXCHANGED,
+];
+pub(super) const REQUESTS_AT_TERMINAL: &[Rule] = &[
+    TERMINAL,
+    FOREGROUND,
     STOPPED,
     CONSOLE_ASKED,
     CONSOLE,

@@ -6,8 +6,8 @@ use endow_policy::AllowWord;
 
 use super::super::interpret::SeccompData;
 use super::super::{
-    Action, Arch, CALLS, Call, Errno, Observe, ReaperPlan, SeccompInput, Shared, compile,
-    compile_reaper, plan,
+    Action, Arch, CALLS, Call, Errno, Foreground, Observe, ReaperPlan, SeccompInput, Shared,
+    compile, compile_reaper, plan,
 };
 use super::harness::{
     EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, HIGH, action_of, ask,
@@ -202,9 +202,15 @@ fn content_and_names_change_where_times_tell() {
 fn terminal_is_given_to_another_group_where_there_is_no_pipeline() {
     let none = BTreeSet::new();
     for arch in Arch::ALL {
-        let alone = plan(&SeccompInput { pipeline: false, ..strict(*arch, &none) });
+        let with = |foreground| plan(&SeccompInput { foreground, ..strict(*arch, &none) });
+        let (alone, announced) = (with(Foreground::Free), with(Foreground::Announced));
         assert_eq!(run(&alone, "ioctl", &[0, 0x5410, 0]), Action::Allow);
-        assert_eq!(run(&alone, "ioctl", &[0, 0x5412, 0]), EPERM);
+        assert_eq!(run(&announced, "ioctl", &[0, 0x5410 | HIGH, 0]), Action::Notify);
+        assert!(announced.notifies() && !announced.unobserved().notifies());
+        assert_eq!(run(&announced.unobserved(), "ioctl", &[0, 0x5410, 0]), Action::Allow);
+        for one in [&alone, &announced, &announced.unobserved()] {
+            assert_eq!(run(one, "ioctl", &[0, 0x5412, 0]), EPERM);
+        }
     }
     check("ioctl", &[0, 0x5410, 0], EPERM);
     check("ioctl", &[0, 0x5410 | HIGH, 0], EPERM);

@@ -13,7 +13,7 @@ use super::super::insn::Insn;
 use super::super::interpret::{SeccompData, Verdict, interpret};
 use super::super::leaf::Leaf;
 use super::super::observe::Observe;
-use super::super::plan::{SeccompInput, SeccompPlan, plan};
+use super::super::plan::{Foreground, SeccompInput, SeccompPlan, plan};
 use super::super::shared::Shared;
 use super::super::table::Call;
 
@@ -34,7 +34,7 @@ pub(super) fn strict(arch: Arch, allow: &BTreeSet<AllowWord>) -> SeccompInput<'_
         observe: Observe::Nothing,
         on_demand: false,
         buffered: false,
-        pipeline: true,
+        foreground: Foreground::Refused,
         shared: Shared::Nothing,
     }
 }

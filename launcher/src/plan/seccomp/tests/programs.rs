@@ -9,14 +9,16 @@ use super::super::compile::program;
 use super::super::interpret::SeccompData;
 use super::super::run::runs;
 use super::super::{
-    Action, Arch, Call, Check, Leaf, Observe, ReaperPlan, SeccompInput, SeccompPlan, Shared,
-    compile, compile_reaper, plan,
+    Action, Arch, Call, Check, Foreground, Leaf, Observe, ReaperPlan, SeccompInput, SeccompPlan,
+    Shared, compile, compile_reaper, plan,
 };
 use super::harness::strict;
 use super::harness::{
     AUDITS, action_of, ask, assert_as_declared, assert_loadable, data, declared, key_arguments,
     met, planned,
 };
+
+const FOREGROUNDS: &[Foreground] = &[Foreground::Refused, Foreground::Announced, Foreground::Free];
 
 #[test]
 fn every_single_word_compiles_as_declared() {
@@ -113,7 +115,7 @@ proptest! {
         calls in prop::collection::vec((any_number(), prop::array::uniform6(any_argument())), 400),
         audit in prop::sample::select(AUDITS),
         shared in prop::sample::select(Shared::ALL),
-        pipeline in any::<bool>(),
+        foreground in prop::sample::select(FOREGROUNDS),
     ) {
         let allow = &allow;
         let input = SeccompInput {
@@ -124,7 +126,7 @@ proptest! {
             observe,
             on_demand: false,
             buffered,
-            pipeline,
+            foreground,
             shared,
         };
         let plan = plan(&input);
