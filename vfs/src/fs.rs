@@ -214,8 +214,8 @@ pub trait Fs: Sync {
     /// name is `at` itself.
     fn node(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<Node>;
 
-    /// Opens a directory some levels below `at`: it follows no link, leaves neither `at` nor the
-    /// mount.
+    /// Opens a directory some levels below `at`, or `at` itself when the path is empty: it follows no link, leaves
+    /// neither `at` nor the mount.
     fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd>;
 
     /// Renames; fails with `EXIST` when the new name is taken.

@@ -1,6 +1,6 @@
-//! What stands where: the mount table of a sandbox and the file trees behind it.
+//! What stands where: the file trees behind the mounts of a sandbox, what of them is shown, kept and written back.
 //!
-//! [`MountTable`] and [`mask::MaskPlan`] are pure values. What touches the disk goes through
+//! [`mount_table::MountTable`] and [`mask::MaskPlan`] are pure values. What touches the disk goes through
 //! [`fs::Fs`], whose calls name things below a descriptor and never follow a link, so that a tree
 //! a hostile command left behind can be walked, masked, copied and removed.
 
@@ -40,5 +40,3 @@ pub mod working_copy;
 
 #[cfg(test)]
 mod testing;
-
-pub use mount_table::{Mount, MountTable, TableError};

@@ -1,11 +1,9 @@
 //! The mounts of a sandbox in order, and the questions asked of them.
 
-mod point;
 mod shadow;
 
 use endow_policy::{BackendSpec, GuestPath, HostPath, MountSpec, Origin};
 
-pub use point::{MountPoint, Place};
 pub use shadow::{HostView, Shadow};
 
 /// Why mounts don't form a table.
@@ -60,11 +58,6 @@ impl Mount {
             BackendSpec::Physical { host } => Some(host),
             _ => None,
         }
-    }
-
-    /// Returns whether a host path stands at its own place; a moved one has another.
-    pub fn is_identity(&self) -> bool {
-        self.source().is_some_and(|host| host.as_bytes() == self.at().as_bytes())
     }
 
     /// Returns the host path behind a guest path of a physical mount.

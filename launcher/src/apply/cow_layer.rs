@@ -6,7 +6,7 @@ use std::path::Path;
 
 use endow_policy::HostPath;
 use endow_vfs::fs::{At, Fs, Open, OsFs, Timespec, keeps_birth};
-use endow_vfs::state::RunDir;
+use endow_vfs::state::{RunDir, STARTED};
 use endow_vfs::sync::{
     Awaited, Ledger, Single, hand_on_indexes, make_awaited, make_like, make_single,
     make_single_absent,
@@ -20,9 +20,6 @@ use super::half_way::hand_on;
 use super::prepare::PrepareError;
 use crate::plan::step::{FileId, TakenLayer, UPPER, WORK};
 use crate::sys;
-
-/// The file whose time of change is the run's start.
-const STAMP: &str = "started";
 
 /// Makes an upper and a work directory. The upper one shows as the root of the mount, so it is
 /// like what the mount shows.
@@ -145,8 +142,8 @@ pub(super) fn go_on(
 /// change is as late, and no later one is earlier (multigrain timestamps). Before, times are those
 /// of the last tick of the clock, so that a change shortly before may count as one after.
 pub(super) fn stamp(run: &mut RunDir) -> Result<Timespec, PrepareError> {
-    run.make_file(&OsFs, Path::new(STAMP), 0o600).map_err(PrepareError::State)?;
-    let changed = OsFs.open_file(run.as_fd(), STAMP.as_ref()).and_then(|file| {
+    run.make_file(&OsFs, Path::new(STARTED), 0o600).map_err(PrepareError::State)?;
+    let changed = OsFs.open_file(run.as_fd(), STARTED.as_ref()).and_then(|file| {
         OsFs.status_of(file.as_fd())?;
         OsFs.set_mode(file.as_fd(), 0o600)?;
         OsFs.status_of(file.as_fd())

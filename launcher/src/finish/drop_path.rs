@@ -82,8 +82,7 @@ fn is_opaque(dir: BorrowedFd<'_>, name: &OsStr) -> bool {
 }
 
 fn on_host(target: &Target, path: &Path) -> Result<bool, Errno> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = above.unwrap_or(Path::new("."));
+    let above = path.parent().unwrap_or(Path::new(""));
     let name = path.file_name().unwrap_or_default();
     let dir = match OsFs.open_below(target.root.as_fd(), above, Open::Handle) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(false),

@@ -43,7 +43,6 @@ fn foreign_in(target: &Target, user: (u32, u32)) -> Vec<GuestPath> {
 }
 
 fn list_below(root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     OsFs.open_below(root, path, Open::List)
 }
 

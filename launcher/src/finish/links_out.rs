@@ -75,9 +75,9 @@ fn link(target: &Target, path: &Path) -> Result<Option<PathBuf>> {
 }
 
 fn link_at(side: BorrowedFd<'_>, path: &Path) -> Result<At> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = path.parent().unwrap_or(Path::new(""));
     let name = path.file_name().ok_or(Errno::INVAL)?;
-    let opened = OsFs.open_below(side, above.unwrap_or(Path::new(".")), Open::Handle);
+    let opened = OsFs.open_below(side, above, Open::Handle);
     match opened.and_then(|above| OsFs.read_link(above.as_fd(), name)) {
         Ok(to) => Ok(At::Link(PathBuf::from(to))),
         Err(Errno::INVAL) => Ok(At::NoLink),

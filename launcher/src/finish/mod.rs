@@ -56,7 +56,8 @@ use std::time::SystemTime;
 use endow_policy::GuestPath;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    Durability, Ending, HELD, JOURNAL, Moment, Record, RunDir, RunState, StateError, SyncRules,
+    Durability, Ending, HELD, JOURNAL, LAYERS, LIVE, MASK, Moment, Record, RunDir, RunState,
+    SOCKETS, STARTED, StateError, SyncRules, UNDO,
 };
 use endow_vfs::sync::checkpoint::Checkpointed;
 use endow_vfs::sync::{Ledger, NOTED_INDEXES};
@@ -252,7 +253,7 @@ fn foreign_names(
 
 /// Measures what is left of a settled run; what can't be is measured when it must be known.
 pub(crate) fn undo_bytes(run: &RunDir, state: RunState) -> Option<u64> {
-    state.is_settled().then(|| run.measure(&OsFs, "undo").ok()).flatten()
+    state.is_settled().then(|| run.measure(&OsFs, UNDO).ok()).flatten()
 }
 
 fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), StateError> {
@@ -264,7 +265,7 @@ fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), Stat
     {
         drop_layers(run, &targets.open)?;
     }
-    let parts = disposable(record.state).iter().map(Path::new);
+    let parts = parts_not_needed(record.state).iter().map(Path::new);
     let is_kept = |part: &Path| kept.iter().any(|path| path.starts_with(part));
     let private = private.iter().map(PathBuf::as_path).filter(|part| !is_kept(part));
     let mut parts = parts.chain(private);
@@ -284,10 +285,10 @@ fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<Ru
 }
 
 /// What a finished run needs no more.
-fn disposable(state: RunState) -> &'static [&'static str] {
+fn parts_not_needed(state: RunState) -> &'static [&'static str] {
     match state {
-        RunState::Applied => &["mask", "sockets", "started", "live", "layers", HELD, NOTED_INDEXES],
-        _ => &["mask", "sockets", "started", "live"],
+        RunState::Applied => &[MASK, SOCKETS, STARTED, LIVE, LAYERS, HELD, NOTED_INDEXES],
+        _ => &[MASK, SOCKETS, STARTED, LIVE],
     }
 }
 

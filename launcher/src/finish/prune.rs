@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{RunDir, StateError};
+use endow_vfs::state::{LAYERS, RunDir, StateError};
 use endow_vfs::sync::{self, Ledger, Standing, SyncError};
 use endow_vfs::tree::prune_layer;
 
@@ -37,7 +37,7 @@ pub(crate) fn prune(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackErr
 pub(crate) fn drop_layers(run: &RunDir, targets: &[Target]) -> Result<(), StateError> {
     let ledger = Ledger::read(&OsFs, run.as_fd()).unwrap_or_default();
     let standing = standing(run, &ledger, targets);
-    run.remove_part(&OsFs, Path::new("layers"))?;
+    run.remove_part(&OsFs, Path::new(LAYERS))?;
     // Without it an undo compares less.
     drop(sync::note_alone(&OsFs, run.as_fd(), &standing));
     Ok(())

@@ -302,8 +302,7 @@ impl Target {
 
     /// Reads a file of the layer; `None` for what is no file of at most so many bytes.
     pub(super) fn text(&self, path: &Path, most: u64) -> Option<Vec<u8>> {
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let above = above.unwrap_or(Path::new("."));
+        let above = path.parent().unwrap_or(Path::new(""));
         let directory = OsFs.open_below(self.upper.as_ref()?.as_fd(), above, Open::Handle).ok()?;
         let file = OsFs.open_file(directory.as_fd(), path.file_name()?).ok()?;
         let found = OsFs.status_of(file.as_fd()).ok()?;
@@ -315,9 +314,8 @@ impl Target {
 
     /// Whether the host has a program of a name, or a link.
     pub(super) fn has_program(&self, path: &Path) -> bool {
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let above =
-            OsFs.open_below(self.root.as_fd(), above.unwrap_or(Path::new(".")), Open::Handle);
+        let above = path.parent().unwrap_or(Path::new(""));
+        let above = OsFs.open_below(self.root.as_fd(), above, Open::Handle);
         let name = path.file_name().unwrap_or_default();
         let found = above.and_then(|above| OsFs.status(above.as_fd(), name));
         found.is_ok_and(|it| match it.kind {
@@ -329,7 +327,6 @@ impl Target {
 
     /// Whether the run made a directory at a path that leads through no link.
     pub(super) fn has_new_directory(&self, path: &Path) -> bool {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let upper = self.upper.as_ref();
         upper.is_some_and(|upper| OsFs.open_below(upper.as_fd(), path, Open::List).is_ok())
     }

@@ -198,6 +198,7 @@ impl Fs for OsFs {
     }
 
     fn open_below(&self, at: BorrowedFd<'_>, path: &Path, open: Open) -> Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = if open == Open::List { DIRECTORY } else { HANDLE };
         let resolve = ResolveFlags::BENEATH
             | ResolveFlags::NO_SYMLINKS

@@ -317,7 +317,6 @@ fn keep_open(
 }
 
 fn open_above(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     fs.open_below(root, path, Open::List)
 }
 

@@ -35,11 +35,6 @@ fn memory(at: &str) -> MountSpec {
     spec(at, BackendSpec::Memory { size_bytes: 1, inodes: None, mode: 0o755 }, Access::Rw)
 }
 
-fn private(at: &str) -> MountSpec {
-    let backend = BackendSpec::Private { seed: vec![], write_back: vec![], mode: 0o700 };
-    spec(at, backend, Access::Rw)
-}
-
 fn table(specs: &[MountSpec]) -> MountTable {
     MountTable::new(specs.to_vec()).expect("a table")
 }
@@ -94,41 +89,11 @@ fn children_are_the_direct_ones() {
 }
 
 #[test]
-fn identity_is_the_same_spelling() {
-    let table = table(&[ro("/a"), physical("/b", "/c", Access::Ro), memory("/m")]);
-    let is_identity: Vec<bool> = table.iter().map(Mount::is_identity).collect();
-    assert_eq!(is_identity, [true, false, false]);
+fn moved_mount_has_other_paths_on_the_host() {
+    let table = table(&[physical("/b", "/c", Access::Ro)]);
     let moved = table.at(&guest("/b")).expect("a mount");
     assert_eq!(moved.host_path(&guest("/b/d")), Some(host("/c/d")));
     assert_eq!(moved.host_path(&guest("/d")), None);
-}
-
-#[test]
-fn mount_points_by_holder() {
-    let cow = physical("/w", "/w", Access::Cow);
-    let live = physical("/l", "/l", Access::Rw);
-    let below = ["/r/x/y", "/w/x", "/l/x", "/m/x", "/p/x"].map(ro);
-    let mut specs = vec![ro("/r"), cow, live, memory("/m"), private("/p")];
-    specs.extend(below);
-    let table = table(&specs);
-    let of = |at: &str| {
-        let points: Vec<_> = table.mount_points().collect();
-        let point = points.into_iter().find(|point| point.mount.at() == &guest(at));
-        point.map(|point| (point.place, point.relative)).expect("a mount point")
-    };
-    assert_eq!(of("/r/x/y"), (Place::Layer, "x/y".into()));
-    assert_eq!(of("/w/x"), (Place::Layer, "x".into()));
-    assert_eq!(of("/l/x"), (Place::Live, "x".into()));
-    assert_eq!(of("/m/x"), (Place::Memory, "x".into()));
-    assert_eq!(of("/p/x"), (Place::Private, "x".into()));
-    assert_eq!(of("/r"), (Place::Skeleton, "r".into()));
-}
-
-#[test]
-fn mount_point_of_the_root_is_the_root() {
-    let table = table(&[ro("/"), ro("/a")]);
-    let points: Vec<_> = table.mount_points().map(|point| point.place).collect();
-    assert_eq!(points, [Place::Root, Place::Layer]);
 }
 
 struct Host(&'static [&'static str]);

@@ -5,11 +5,9 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use super::layout::LIVE;
 use crate::fs::{Fs, Result, write_all};
 use crate::path_list;
-
-/// Their paths, in the directory of a run.
-pub(super) const LIVE: &str = "live";
 
 /// Notes them, before the command starts.
 ///

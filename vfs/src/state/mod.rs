@@ -16,6 +16,7 @@ mod error;
 mod expire;
 mod find;
 mod id;
+mod layout;
 mod list;
 mod live;
 mod own_dirs;
@@ -31,16 +32,16 @@ pub use error::StateError;
 pub use expire::{Bounds, Settled, expired};
 pub use find::{FindError, Wanted, find};
 pub use id::{RunId, RunIdError};
+pub use layout::{DENIALS, HELD, JOURNAL, LAYERS, LIVE, MASK, SOCKETS, STAGED, STARTED, UNDO};
 pub use list::Listed;
 pub use live::{live_roots, note_live};
 pub use own_dirs::{Contained, EndowDirs, OwnDir, OwnDirsError, Relation};
 pub use record::{
-    AwaitedRecord, ChangeCounts, Ending, HELD, HiddenPath, MadeLike, Moment, MountRecord,
-    OnConflict, ProgramsPath, Record, RecordError, RootId, RunState, STAGED, SyncMode, SyncRules,
-    Unknown,
+    AwaitedRecord, ChangeCounts, Ending, HiddenPath, MadeLike, Moment, MountRecord, OnConflict,
+    ProgramsPath, Record, RecordError, RootId, RunState, SyncMode, SyncRules, Unknown,
 };
 pub use run::{Durability, RunDir};
-pub use sweep::{JOURNAL, Sweep, Swept};
+pub use sweep::{Sweep, Swept};
 pub use tree_record::{CasRecord, GitRecord, LandedReference, Place, TreeOrigin, TreeRecord};
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub use endow_policy::{OnConflict, SyncMode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::layout::HELD;
 use super::{Clocks, RunId, TreeRecord};
 use crate::fs::{Errno, Status, Timespec};
 use crate::json_path;
@@ -233,12 +234,6 @@ pub struct AwaitedRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guarded: bool,
 }
-
-/// Where a run keeps what was taken out of live mounts, below its directory.
-pub const HELD: &str = "held";
-
-/// Where objects are put, below the directory of a run, that commands one after another left.
-pub const STAGED: &str = "staged";
 
 impl MountRecord {
     /// Returns whether it is a single file, which is known by itself.

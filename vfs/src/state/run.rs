@@ -7,15 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::failed;
+use super::layout::{NEW_RECORD, RECORD};
 use super::record::{Record, RecordError};
 use super::{RunId, StateError};
 use crate::fs::{Errno, Fs, OsFs, Result as FsResult, write_all};
 use crate::tree::{RemoveError, measure_tree, remove_tree};
 
-/// The record of a run, below its directory.
-pub(super) const RECORD: &str = "record.json";
-/// The record that is to take its place.
-pub(super) const NEW_RECORD: &str = "record.new";
 /// A part of a run that goes.
 const ASIDE: &str = "aside";
 /// No record is larger.

@@ -8,16 +8,14 @@ use std::time::{Duration, SystemTime};
 use endow_policy::SyncMode;
 
 use super::error::failed;
-use super::live::LIVE;
-use super::run::{NEW_RECORD, RECORD, read_record};
-use super::{HELD, MountRecord, Record, RunId, RunState, STAGED, StateDir, StateError};
+use super::layout::{
+    DENIALS, HELD, JOURNAL, LAYERS, LIVE, MASK, NEW_RECORD, RECORD, SOCKETS, STAGED, STARTED, TOLD,
+};
+use super::run::read_record;
+use super::{MountRecord, Record, RunId, RunState, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
 use crate::tree::remove_tree;
 
-/// What marks a dead run of which it was told what may be left in its live mounts.
-const TOLD: &str = "told";
-/// What tells of a write-back or an undo under way, below the run's directory.
-pub const JOURNAL: &str = "journal";
 /// Runs being made are left alone for this long.
 const NEW_FOR: Duration = Duration::from_mins(1);
 /// The most names of the runs directory that are looked at.
@@ -152,12 +150,9 @@ fn is_disposable(fs: &dyn Fs, run: BorrowedFd<'_>, dead: &Dead) -> Result<bool> 
     let Some(entries) = few(fs, run)? else { return Ok(false) };
     for entry in entries {
         let is_disposable = match entry.name.to_str() {
-            Some(
-                "mask" | "sockets" | "started" | "denials.jsonl" | LIVE | TOLD | RECORD
-                | NEW_RECORD,
-            ) => true,
+            Some(MASK | SOCKETS | STARTED | DENIALS | LIVE | TOLD | RECORD | NEW_RECORD) => true,
             Some(STAGED) => dead.record.is_none(),
-            Some("layers") => each_below(fs, run, &entry.name, |fs, layers, layer| {
+            Some(LAYERS) => each_below(fs, run, &entry.name, |fs, layers, layer| {
                 Ok(numbered(&layer.name, "")
                     && dead.is_disposable_layer(fs, layers, &layer.name)?)
             })?,
@@ -188,7 +183,7 @@ impl Dead {
         layers: BorrowedFd<'_>,
         layer: &OsStr,
     ) -> Result<bool> {
-        let path = Path::new("layers").join(layer);
+        let path = Path::new(LAYERS).join(layer);
         each_below(fs, layers, layer, |fs, dir, part| {
             self.holds_nothing(fs, dir, part, &path.join(&part.name))
         })

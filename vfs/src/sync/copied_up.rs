@@ -70,7 +70,6 @@ impl Lift<'_> {
 
     fn copied(&self, path: &Path, expected: &Seen) -> Result<Option<Seen>> {
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let dir = self.fs.open_below(self.root, above, Open::Handle)?;
         let at = At { dir: dir.as_fd(), name };
         let look = || self.fs.node(at.dir, at.name).map(|node| (node, Seen::from(&node)));

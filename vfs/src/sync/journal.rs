@@ -14,12 +14,11 @@ use super::file::{VERSION, gone, overwrite, read, write};
 use super::follow::Restored;
 use super::{Attributes, ChangeKind, Identity, Lacking, Seen, Settled, SyncError, Time, stored};
 use crate::fs::{Errno, Fs, Kind, Result};
-pub(super) use crate::state::JOURNAL;
+pub(super) use crate::state::{JOURNAL, UNDO};
 
 const JOURNAL_NEW: &str = "journal.new";
 pub(super) const LEDGER: &str = "applied.json";
 pub(super) const LEDGER_NEW: &str = "applied.json.new";
-pub(super) const UNDO: &str = "undo";
 
 /// Which way a batch goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -210,7 +210,6 @@ fn exists(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
 
 /// Opens a directory on the way to which no link lies; `None` when there is none.
 fn open(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Option<OwnedFd>, SyncError> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     match fs.open_below(root, path, Open::Handle) {
         Ok(dir) => Ok(Some(dir)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::XDEV) => Ok(None),

@@ -306,7 +306,6 @@ impl<'a> Sides<'a> {
     }
 
     fn open(&self, side: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.fs.open_below(side, path, Open::Handle)
     }
 }

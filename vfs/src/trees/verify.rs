@@ -205,7 +205,6 @@ impl Comparison<'_> {
     }
 
     fn open(&self, path: &Path) -> FsResult<OwnedFd> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.fs.open_below(self.root, path, Open::List)
     }
 }

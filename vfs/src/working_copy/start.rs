@@ -134,8 +134,8 @@ fn place<'p>(
     upper: BorrowedFd<'_>,
     path: &'p Path,
 ) -> Result<(OwnedFd, &'p OsStr), CopyError> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = fs.open_below(upper, above.unwrap_or(Path::new(".")), Open::Handle);
+    let above = path.parent().unwrap_or(Path::new(""));
+    let above = fs.open_below(upper, above, Open::Handle);
     Ok((
         above.map_err(failed("open the directory of", path))?,
         path.file_name().unwrap_or_default(),

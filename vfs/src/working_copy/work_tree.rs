@@ -263,9 +263,7 @@ impl Look<'_, '_> {
     /// Reads the patterns that a directory has: the layer's file, or what shows through it.
     fn patterns_of(&mut self, directory: &Path) -> Result<Option<Vec<u8>>, CopyError> {
         let path = directory.join(FILE);
-        let is_root = directory.as_os_str().is_empty();
-        let place = if is_root { Path::new(".") } else { directory };
-        match self.fs.open_below(self.upper, place, Open::Handle) {
+        match self.fs.open_below(self.upper, directory, Open::Handle) {
             Ok(dir) => match found(self.fs, At { dir: dir.as_fd(), name: FILE.as_ref() }, &path) {
                 Ok(Found::File { size, .. }) if size <= FILE_MAX => {
                     let text = read_all(self.fs, dir.as_fd(), Path::new(FILE));

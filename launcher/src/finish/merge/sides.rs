@@ -30,8 +30,8 @@ pub(super) fn host(target: &Target, change: &Change) -> Option<Vec<u8>> {
 }
 
 fn above<'p>(root: BorrowedFd<'_>, path: &'p Path) -> Option<(OwnedFd, &'p OsStr)> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let dir = OsFs.open_below(root, above.unwrap_or(Path::new(".")), Open::Handle).ok()?;
+    let above = path.parent().unwrap_or(Path::new(""));
+    let dir = OsFs.open_below(root, above, Open::Handle).ok()?;
     Some((dir, path.file_name()?))
 }
 

@@ -93,8 +93,7 @@ impl<'a> WorkTrees<'a> {
         if let Some(known) = self.known.get(dir) {
             return ControlFlow::Break(known.clone());
         }
-        let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-        let opened = OsFs.open_below(self.target.root.as_fd(), here, Open::Handle).ok();
+        let opened = OsFs.open_below(self.target.root.as_fd(), dir, Open::Handle).ok();
         let at = self.target.path.as_path().join(dir);
         tree(opened, &at, Place::Below(dir.to_owned()))
     }

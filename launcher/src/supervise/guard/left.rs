@@ -137,6 +137,6 @@ fn id_above(root: BorrowedFd<'_>, path: &Path) -> Option<FileId> {
 }
 
 fn directory_above(root: BorrowedFd<'_>, path: &Path) -> Option<std::os::fd::OwnedFd> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    OsFs.open_below(root, above.unwrap_or(Path::new(".")), Open::Handle).ok()
+    let above = path.parent().unwrap_or(Path::new(""));
+    OsFs.open_below(root, above, Open::Handle).ok()
 }

@@ -166,7 +166,6 @@ impl Tree {
     }
 
     fn directory_as_it_is(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         OsFs.open_below(self.held.root(), path, Open::List)
     }
 

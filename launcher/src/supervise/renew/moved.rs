@@ -267,8 +267,7 @@ impl Place {
 impl OpenPlace {
     fn below(root: &OwnedFd, (path, above): (&Path, &Path)) -> Result<Self, Errno> {
         let way = open_way(&OsFs, root.as_fd(), above);
-        let named = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        let directory = OsFs.open_below(root.as_fd(), named, Open::Handle)?;
+        let directory = OsFs.open_below(root.as_fd(), above, Open::Handle)?;
         let directory = OpenedUp::of(&OsFs, directory)?;
         Ok(Self { directory, path: Some(path.join(above)), _way: way })
     }
@@ -339,8 +338,7 @@ fn is_removed(directory: BorrowedFd<'_>) -> bool {
 
 /// Returns what stands where a name was, by no link.
 fn at_home(root: &OwnedFd, renew: &Renew) -> Option<FileId> {
-    let above = renew.path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = above.unwrap_or(Path::new("."));
+    let above = renew.path.parent().unwrap_or(Path::new(""));
     let directory = OsFs.open_below(root.as_fd(), above, Open::Handle).ok()?;
     identity_at(directory.as_fd(), renew.name()?)
 }

@@ -222,7 +222,6 @@ impl<'a> Walk<'a> {
     }
 
     fn open(&self, path: &Path) -> Result<OwnedFd, Errno> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.fs.open_below(self.root, path, Open::List)
     }
 

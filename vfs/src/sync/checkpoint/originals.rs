@@ -56,7 +56,6 @@ pub(super) fn make(
             continue;
         }
         let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let dir = fs.open_below(top.as_fd(), above, Open::Handle)?;
         if seen.kind == Kind::Directory {
             fs.make_dir(dir.as_fd(), name, 0o700)?;

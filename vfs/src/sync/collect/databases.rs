@@ -59,8 +59,8 @@ fn is_of_host(fs: &dyn Fs, source: &Source<'_>, set: &ChangeSet, path: &Path) ->
     if let Some(change) = set.changes.get(set.places(path)).and_then(<[_]>::first) {
         return change.conflict.is_some();
     }
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = fs.open_below(source.root, above.unwrap_or(Path::new(".")), Open::Handle);
+    let above = path.parent().unwrap_or(Path::new(""));
+    let above = fs.open_below(source.root, above, Open::Handle);
     let name = path.file_name().unwrap_or_default();
     let found = above.and_then(|above| fs.node(above.as_fd(), name));
     found.is_ok_and(|node| {

@@ -107,7 +107,6 @@ impl Tree {
         let Some((above, name)) = path.parent().zip(path.file_name()) else {
             return OsFs.status_of(root).ok();
         };
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let above = OsFs.open_below(root, above, Open::Handle).ok()?;
         OsFs.status(above.as_fd(), name).ok()
     }

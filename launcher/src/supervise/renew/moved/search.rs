@@ -93,7 +93,6 @@ fn found(root: BorrowedFd<'_>, away: &SoughtBy<'_, '_>) -> (Vec<(PathBuf, FileId
 
 /// Opens up a directory that the command has closed to its owner.
 fn open_up(root: BorrowedFd<'_>, path: &Path) -> Option<OpenedUp<'static>> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let directory = OsFs.open_below(root, path, Open::Handle).ok()?;
     OpenedUp::of(&OsFs, directory).ok().filter(OpenedUp::was_closed)
 }
