@@ -98,11 +98,12 @@ fn every_word_lifts_its_groups_and_no_other() {
 #[test]
 fn every_check_is_used() {
     let leaves = Group::ALL.iter().map(|group| group.rule()).flat_map(|rule| {
-        let stricter = match rule.applies {
-            Applies::StricterWithTcpRules(leaf) | Applies::StricterInPipeline(leaf) => Some(leaf),
-            _ => None,
+        let others = match rule.applies {
+            Applies::StricterWithTcpRules(leaf) => vec![leaf],
+            Applies::ByForeground { refused, announced } => vec![refused, announced],
+            _ => Vec::new(),
         };
-        [Some(rule.default), stricter, rule.lift.map(|lift| lift.leaf)].into_iter().flatten()
+        others.into_iter().chain([rule.default]).chain(rule.lift.map(|lift| lift.leaf))
     });
     let shared = Shared::ALL
         .iter()
