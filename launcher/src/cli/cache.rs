@@ -9,11 +9,12 @@ use endow_vfs::trees::{SweptTrees, TreeCache};
 
 use super::build;
 use super::error::{CommandError, Kind, failed, of_store};
-use super::kept::Kept;
 use super::output::Output;
-use super::progress::ProgressLine;
-use super::surroundings::Surroundings;
-use super::{sources, table};
+use crate::cli::output::progress::ProgressLine;
+use crate::cli::output::table;
+use crate::cli::runs::Kept;
+use crate::cli::sources;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::trees;
 
 /// How long a collection that somebody asked for waits for those who put something.

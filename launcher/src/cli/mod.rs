@@ -1,64 +1,21 @@
 //! The command line: the only part that prints, and the only one that joins stages.
 
 mod args;
-mod asked;
-mod bounds;
-mod bridges;
 mod build;
 mod cache;
 mod commands;
-mod connections;
-mod denials;
-mod descriptors;
 mod diff;
-mod earlier;
-mod editor;
-mod ending;
 mod error;
-mod event_stream;
-mod events;
-mod excerpt;
 mod exit;
-mod explained;
-mod git_settings;
-mod guarding;
 mod helper;
-mod installation;
-mod interruptible;
-mod json;
-mod junit;
-mod kept;
-mod lacking;
-mod landed;
 mod learn;
-mod left_over;
-mod missed;
-mod naming;
-mod not_started;
-mod opened;
 mod output;
-mod own_profile;
-mod picked;
-mod progress;
-mod recorded;
-mod recounted;
 mod report;
-mod report_file;
+mod run;
 mod runners;
-mod running;
-mod shown;
-mod shown_trees;
+mod runs;
 mod sources;
 mod stages;
-mod stale;
-mod surroundings;
-mod synced;
-mod table;
-mod trusted;
-mod unfound;
-mod unguarded;
-mod verified;
-mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -86,10 +43,10 @@ pub fn main() -> ExitCode {
     }
     if args::asks_for_words(&arguments) {
         let output = Output::new(&args::Style::default());
-        output.text(&words::allow_help());
+        output.text(&output::words::allow_help());
         return output.ended(ExitCode::SUCCESS);
     }
-    let opened = opened::open(&arguments);
+    let opened = run::opening::open(&arguments);
     let invocation = match args::parse(arguments) {
         Ok(invocation) => invocation,
         Err(usage) => return refuse(&usage),

@@ -14,7 +14,7 @@ use super::rules::Rules;
 use crate::cli::args::{BuildArgs, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, WITHOUT_POLICY};
 use crate::cli::sources;
-use crate::cli::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 
 /// The name of the action that flags state.
 const ONE: &str = "command";

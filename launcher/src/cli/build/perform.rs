@@ -21,9 +21,9 @@ use super::order::{Done, End, Order, Varied};
 use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
-use crate::cli::running::{self, Given};
+use crate::cli::run::sandbox::{self, Given};
+use crate::cli::sources::surroundings::{Dirs, Surroundings};
 use crate::cli::stages::{self, Known, Own, Planned, Request, Settled};
-use crate::cli::surroundings::{Dirs, Surroundings};
 use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
 use crate::plan::why::Subject;
@@ -244,7 +244,7 @@ impl<'d> Performer<'d> {
                 next = self.begin_next(store);
             }
         };
-        let ran = running::run(&planned, &mut prepared, given, &mut notify)?;
+        let ran = sandbox::run(&planned, &mut prepared, given, &mut notify)?;
         self.next = next;
         if let Some(server) = &self.server {
             server.close(ran.namespaces);

@@ -13,7 +13,7 @@ use super::perform::{self, ROOT};
 use crate::cli::args::{ActionPlace, PolicyArgs};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::sources;
-use crate::cli::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::probe;
 
 /// The host, as far as results depend on it.

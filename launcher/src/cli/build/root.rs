@@ -13,7 +13,7 @@ use endow_vfs::snapshot::Bounds;
 use super::actions::Wanted;
 use super::inputs::put_missing;
 use crate::cli::error::{CommandError, Kind, failed};
-use crate::cli::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::trees;
 
 /// Returns the digest of the tree that stands at `/`; `None` where the host's programs do.

@@ -12,8 +12,8 @@ use endow_vfs::traps::{GitTraps, LinkTraps, NewNames, Sides};
 
 use super::place::PREFIX;
 use crate::cli::error::CommandError;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::cli::stages::{unknown_leads, unusable};
-use crate::cli::surroundings::Surroundings;
 use crate::probe::leads;
 
 /// The kernel follows no more links on one way (MAXSYMLINKS).

@@ -28,12 +28,13 @@ use super::standing;
 use super::told::{self, Origin, Told};
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
-use crate::cli::ending::NO_KEYRING;
+use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::output::Output;
-use crate::cli::progress::CountLine;
-use crate::cli::surroundings;
-use crate::cli::{cache, left_over};
+use crate::cli::output::progress::CountLine;
+use crate::cli::run::outcome::NO_KEYRING;
+use crate::cli::runs::sweep;
+use crate::cli::sources::surroundings;
 use crate::trees;
 
 /// The exit code of a build of which an action failed.
@@ -49,7 +50,7 @@ const DIFFERENT: &str = "times, the host's name, the number of processors or cha
 pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
     let workers = Workers::new(&surroundings.dirs, args.jobs);
-    left_over::clear(&surroundings.dirs.state, output);
+    sweep::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
     let place = &surroundings.dirs.cache;
     let store = Store::open(&OsFs, &trees::store(place)).map_err(|error| of_store(&error))?;

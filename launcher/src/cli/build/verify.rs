@@ -14,12 +14,12 @@ use super::perform::{Performer, Wish};
 use super::root;
 use crate::cli::args::BuildArgs;
 use crate::cli::error::{CommandError, of_store};
+use crate::cli::helper::trials::{self, Trials, Verified};
 use crate::cli::output::{Output, printable};
+use crate::cli::sources::surroundings;
 #[cfg(feature = "test-switches")]
 use crate::cli::stages;
 use crate::cli::stages::Request;
-use crate::cli::surroundings;
-use crate::cli::verified::{self, Trials, Verified};
 use crate::trees;
 
 /// What is printed.
@@ -75,7 +75,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
             output.text(&text(sandbox, output));
         }
     }
-    Ok(verified::code(holds))
+    Ok(trials::code(holds))
 }
 
 /// Shows an action its own inputs: what others leave for it may not be there yet, and changes no rule.
@@ -98,7 +98,7 @@ fn verified(performer: &mut Performer<'_>, order: &Order) -> Result<Verified, Co
 }
 
 fn text(sandbox: &Sandbox<'_>, output: &Output) -> String {
-    let text = verified::text(&sandbox.verified, output);
+    let text = trials::text(&sandbox.verified, output);
     let (first, more) = (sandbox.actions.first(), sandbox.actions.len().saturating_sub(1));
     let first = printable(first.copied().unwrap_or_default());
     match more {

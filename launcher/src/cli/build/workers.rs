@@ -17,7 +17,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::order::{self, Answer, Order};
 use super::perform::Performer;
 use crate::cli::error::{CommandError, Kind, of_store};
-use crate::cli::surroundings::Dirs;
+use crate::cli::sources::surroundings::Dirs;
 use crate::supervise;
 use crate::sys;
 use crate::sys::clone::Cloned;

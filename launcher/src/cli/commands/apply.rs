@@ -7,10 +7,11 @@ use serde_json::json;
 
 use crate::cli::args::ApplyArgs;
 use crate::cli::error::CommandError;
-use crate::cli::kept::{Act, Kept, Verb};
+use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::picked::{self, Picked};
-use crate::cli::{exit, synced};
+use crate::cli::report::write_back;
+use crate::cli::runs::locked::{self, Picked};
+use crate::cli::runs::{Act, Kept, Verb};
 use crate::finish::{self, Finished, Landing, TreeEnd, WrittenBack};
 
 const APPLY: Verb =
@@ -19,7 +20,7 @@ const APPLY: Verb =
 /// Writes the changes of a run back.
 pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, APPLY, output)?;
+    let mut picked = locked::pick(&kept, &args.chosen, APPLY, output)?;
     if let Some(choice) = args.on_conflict {
         picked.record.sync.on_conflict = choice.into();
     }
@@ -63,13 +64,13 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     };
     let id = picked.run.id().as_str();
     if output.is_json() {
-        let changes = synced::changes(&sync);
-        let sync = synced::sync(&sync);
+        let changes = write_back::changes(&sync);
+        let sync = write_back::sync(&sync);
         output.json(&json!({
             "version": 1, "run": id, "state": state.word(), "changes": changes, "sync": sync,
         }));
     }
-    let is_short = synced::say(&sync, id, output);
+    let is_short = write_back::say(&sync, id, output);
     let is_short = picked.tell_recorded(output) || is_short;
     if !output.is_json() && !is_short {
         output.notice(&format!(

@@ -10,11 +10,13 @@ use endow_vfs::mount_table::{HostView, MountTable, Shadow};
 use serde::Serialize;
 
 use crate::cli::args::{CheckArgs, PolicyArgs};
+use crate::cli::build;
 use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
+use crate::cli::sources;
+use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Planned, Request};
-use crate::cli::{build, sources, surroundings};
 use crate::plan::place::Placed;
 use crate::plan::step::{InitStep, Source};
 use crate::probe::deep::{self, Deep, Found};

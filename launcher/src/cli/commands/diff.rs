@@ -12,14 +12,16 @@ use endow_vfs::sync::{self, Change, ChangeKind, Done};
 use serde_json::{Value, json};
 
 use crate::cli::args::DiffArgs;
+use crate::cli::diff::change::{Shown, Side, pair};
+use crate::cli::diff::trees::ShownTrees;
 use crate::cli::diff::{Counted, Look, count, is_git_s_own, patch, quoted, table};
 use crate::cli::error::{CommandError, Kind as ErrorKind};
-use crate::cli::kept::{Act, Kept, Verb};
+use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::picked::{self, Picked};
-use crate::cli::shown::{Shown, Side, pair};
-use crate::cli::shown_trees::ShownTrees;
-use crate::cli::{exit, json, synced};
+use crate::cli::output::json_text;
+use crate::cli::report::write_back;
+use crate::cli::runs::locked::{self, Picked};
+use crate::cli::runs::{Act, Kept, Verb};
 use crate::finish::{Gone, Looked, Selection, Target};
 use crate::trees::Wanted;
 
@@ -35,7 +37,7 @@ const DIFF: Verb = Verb {
 /// Shows what a run changed.
 pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, DIFF, output)?;
+    let mut picked = locked::pick(&kept, &args.chosen, DIFF, output)?;
     picked.capture_trees(output)?;
     let selection = picked.selection_beside_trees()?;
     let trees = ShownTrees::export(&picked, wanted(args, output))?;
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &DiffArgs, output: &Output) -> Result<ExitCode, CommandE
         return Err(error.about(picked.run.id()));
     }
     let code = all(&picked, (&shown, &trees, &gone), args, output);
-    let is_short = picked::tell_gone(&gone, output);
+    let is_short = locked::tell_gone(&gone, output);
     Ok(if is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code })
 }
 
@@ -292,7 +294,7 @@ fn tell(shown: &[Shown<'_>], id: &str, output: &Output) {
     let held = shown.iter().filter(|it| it.is_held).count();
     if held > 0 && held < shown.len() {
         let names = shown.iter().filter(|it| it.is_held).map(|it| it.path.display().to_string());
-        let names = synced::some(&names.collect::<Vec<_>>());
+        let names = write_back::some(&names.collect::<Vec<_>>());
         output
             .notice(&format!("{held} of these held for review: {names} (`endow apply {id} PATH`)"));
     }
@@ -308,7 +310,7 @@ fn value(
     (shown, trees, gone): (&[Shown<'_>], &ShownTrees<'_>, &[&Gone]),
     args: &DiffArgs,
 ) -> Value {
-    let gone: Vec<Value> = gone.iter().map(|it| json::path(it.source.as_path())).collect();
+    let gone: Vec<Value> = gone.iter().map(|it| json_text::path(it.source.as_path())).collect();
     let changes: Vec<Value> = shown.iter().take(LIST_MAX).map(|it| of_change(it, args)).collect();
     json!({
         "version": 1, "run": picked.run.id().as_str(), "changes": changes,
@@ -323,13 +325,13 @@ fn of_change(shown: &Shown<'_>, args: &DiffArgs) -> Value {
         })
     };
     let mut value = json!({
-        "path": json::path(&shown.place),
-        "shown_as": json::path(&shown.path),
+        "path": json_text::path(&shown.place),
+        "shown_as": json_text::path(&shown.path),
         "status": letter(shown).to_string(),
         "old": side(&shown.old),
         "new": side(&shown.new),
-        "conflict": shown.conflict.map(synced::conflict),
-        "refused": shown.refused.map(synced::refusal),
+        "conflict": shown.conflict.map(write_back::conflict),
+        "refused": shown.refused.map(write_back::refusal),
         "changed_since": shown.is_changed_since,
         "held": shown.is_held,
     });
@@ -341,7 +343,7 @@ fn of_change(shown: &Shown<'_>, args: &DiffArgs) -> Value {
         if args.patch {
             let look = Look { algorithm: shown.algorithm, ..Look::default() };
             let bytes = patch(&shown.path, &pair, look);
-            object.insert("patch".to_owned(), json::text(&bytes));
+            object.insert("patch".to_owned(), json_text::text(&bytes));
         }
     }
     value

@@ -7,10 +7,11 @@ use serde_json::json;
 
 use crate::cli::args::DiscardArgs;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::picked::{self, Picked, Stuck};
-use crate::cli::{recounted, stale};
+use crate::cli::runs::counts;
+use crate::cli::runs::locked::{self, Picked, Stuck};
+use crate::cli::runs::stage_directories;
+use crate::cli::runs::{Act, Kept, Verb};
 use crate::finish::{self, DropError, Selection, WriteBackError};
 
 const DISCARD: Verb =
@@ -20,7 +21,7 @@ const DISCARD: Verb =
 pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
     let stuck = if args.force { Stuck::GivenUp } else { Stuck::Stays };
-    let mut picked = picked::pick_to_end(&kept, &args.chosen, DISCARD, (output, stuck))?;
+    let mut picked = locked::pick_to_end(&kept, &args.chosen, DISCARD, (output, stuck))?;
     let selection = picked.selection()?;
     if let (Some(_), Some(gone)) = (&selection.paths, picked.gone_waiting(&selection).first()) {
         let error = CommandError::from(WriteBackError::from(gone.error()));
@@ -51,12 +52,12 @@ fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     note_left(picked, 0);
     picked.drop_recorded()?;
     picked.set_state(state)?;
-    stale::remove_of(&picked.run, &picked.record);
+    stage_directories::remove_of(&picked.run, &picked.record);
     Ok(state)
 }
 
 fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandError> {
-    let before = recounted::waiting(&picked.look()?);
+    let before = counts::waiting(&picked.look()?);
     for (number, path) in selection.paths.iter().flatten() {
         let Some(target) = picked.target(*number) else { continue };
         finish::drop_path(target, path)?;
@@ -64,8 +65,8 @@ fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandE
     let state = picked.state_of()?.unwrap_or(RunState::Discarded);
     let left = match picked.record.changes {
         Some(changes) if state == RunState::Waiting => {
-            let now = recounted::waiting(&finish::look(&picked.run, &picked.targets.open)?);
-            recounted::less(changes, (before, now)).left
+            let now = counts::waiting(&finish::look(&picked.run, &picked.targets.open)?);
+            counts::less(changes, (before, now)).left
         }
         _ => 0,
     };

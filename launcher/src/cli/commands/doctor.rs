@@ -11,8 +11,8 @@ use crate::cli::error::CommandError;
 use crate::cli::exit;
 use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
+use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Request};
-use crate::cli::surroundings;
 use crate::plan::verify::{self, Seen, Trait, traits};
 use crate::probe::doctor::{self, Finding, Status};
 

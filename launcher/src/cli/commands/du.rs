@@ -3,16 +3,16 @@
 use std::process::ExitCode;
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Listed, RunState, StateDir};
+use endow_vfs::state::{LAYERS, Listed, RunState, StateDir, UNDO};
 use endow_vfs::tree::Measure;
 use serde_json::{Value, json};
 
 use super::runs::state;
 use crate::cli::args::DuArgs;
 use crate::cli::error::CommandError;
-use crate::cli::kept::Kept;
 use crate::cli::output::Output;
-use crate::cli::table;
+use crate::cli::output::table;
+use crate::cli::runs::Kept;
 
 /// What one run takes.
 struct Sized<'a> {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DuArgs, output: &Output) -> Result<ExitCode, CommandErr
 
 fn measure<'a>(state: &StateDir, run: &'a Listed) -> Result<Sized<'a>, CommandError> {
     let part = |name: &str| state.measure(&OsFs, &run.id, name);
-    Ok(Sized { run, layer: part("layers")?, undo: part("undo")?, total: part("")? })
+    Ok(Sized { run, layer: part(LAYERS)?, undo: part(UNDO)?, total: part("")? })
 }
 
 fn tell(sized: &[Sized<'_>], output: &Output) {

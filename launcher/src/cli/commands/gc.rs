@@ -9,11 +9,18 @@ use endow_vfs::state::{Listed, RunId, RunState, StateDir, Sweep, expired};
 use serde_json::json;
 
 use crate::cli::args::GcArgs;
-use crate::cli::bounds::{self, Sizes};
+use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Act, Kept, Verb};
 use crate::cli::output::Output;
-use crate::cli::{cache, json, picked, sources, stale, surroundings, table, unguarded};
+use crate::cli::output::json_text;
+use crate::cli::output::table;
+use crate::cli::runs::bounds::{self, Sizes};
+use crate::cli::runs::locked;
+use crate::cli::runs::stage_directories;
+use crate::cli::runs::unguarded;
+use crate::cli::runs::{Act, Kept, Verb};
+use crate::cli::sources;
+use crate::cli::sources::surroundings;
 
 const REMOVE: Verb = Verb {
     act: Act::Remove,
@@ -71,7 +78,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
 /// Finishes write-backs of runs that nobody holds.
 fn finish_begun(kept: &Kept, collected: &mut Collected, output: &Output) {
     for run in kept.runs.iter().filter(|run| !run.in_use && run.record().is_some()) {
-        match picked::finish_begun(kept, run, output) {
+        match locked::finish_begun(kept, run, output) {
             Ok(false) => {}
             Ok(true) => collected.finished.push(run.id.clone()),
             // Swept just before, or taken up by somebody else.
@@ -100,7 +107,7 @@ fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandE
         return Ok(Vec::new());
     }
     let opened = kept.open(run, REMOVE)?;
-    let stages = stale::remove_of(&opened.dir, &opened.record);
+    let stages = stage_directories::remove_of(&opened.dir, &opened.record);
     opened.dir.remove(&OsFs)?;
     Ok(stages)
 }
@@ -114,7 +121,7 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
         let failed = collected.failed.iter();
         let failed: Vec<_> =
             failed.map(|(id, why)| json!({"id": id.as_str(), "error": why})).collect();
-        let stages = collected.stages.iter().map(|path| json::path(path));
+        let stages = collected.stages.iter().map(|path| json_text::path(path));
         return output.json(&json!({
             "version": 1, "dry_run": dry, "removed": removed, "freed_bytes": freed,
             "swept": collected.swept,

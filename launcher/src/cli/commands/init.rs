@@ -11,7 +11,8 @@ use serde_json::json;
 use crate::cli::args::InitArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::{Output, printable};
-use crate::cli::{sources, surroundings};
+use crate::cli::sources;
+use crate::cli::sources::surroundings;
 use crate::plan::POLICY_FILE;
 
 /// Writes a policy file for the project at hand, unless it has one.

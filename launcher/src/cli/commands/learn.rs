@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::run::{Purpose, supervised};
 use crate::cli::args::LearnArgs;
-use crate::cli::descriptors;
 use crate::cli::diff::Look;
-use crate::cli::ending;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::learn::{Kept, Lessons, Proposed, propose};
+use crate::cli::output::words::count;
 use crate::cli::output::{Output, printable};
 use crate::cli::report;
-use crate::cli::surroundings;
-use crate::cli::words::count;
+use crate::cli::run::descriptors;
+use crate::cli::run::outcome;
+use crate::cli::sources::surroundings;
 
 /// Runs a command of which nothing remains, and proposes what it asked for and did not get.
 pub(crate) fn run(args: &LearnArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -66,7 +66,7 @@ fn rehearse(args: &LearnArgs, output: &Output) -> Result<Value, CommandError> {
     let finished = supervised(&run, output, (passed.events, Purpose::Learn), None);
     aside.end();
     let finished = finished?;
-    ending::tell(&finished.planned, &finished.ended, output)?;
+    outcome::tell(&finished.planned, &finished.ended, output)?;
     let observed = finished.observed.as_ref().ok_or_else(unseen)?;
     let kept = Kept::of(&finished, observed);
     let surroundings = &finished.planned.surroundings;

@@ -12,7 +12,8 @@ use super::trim;
 use crate::cli::args::{ProfileArgs, ProfileCommand};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::{Output, printable};
-use crate::cli::{sources, surroundings};
+use crate::cli::sources;
+use crate::cli::sources::surroundings;
 
 /// Runs the command.
 pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, CommandError> {

@@ -9,25 +9,29 @@ use endow_vfs::state::{Record, StateError};
 
 use crate::apply::{self, Begun, Prepared, prepare};
 use crate::cli::args::RunArgs;
-use crate::cli::bounds;
-use crate::cli::connections;
-use crate::cli::denials;
-use crate::cli::descriptors;
-use crate::cli::earlier;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::events::Events;
-use crate::cli::git_settings;
-use crate::cli::lacking;
 use crate::cli::learn::{Kept, Lessons};
-use crate::cli::left_over;
-use crate::cli::missed;
 use crate::cli::output::Output;
-use crate::cli::progress::ProgressLine;
-use crate::cli::recorded;
+use crate::cli::output::progress::ProgressLine;
+use crate::cli::output::words;
+use crate::cli::report::connections;
+use crate::cli::report::denials;
+use crate::cli::report::events::Events;
+use crate::cli::report::git_settings;
+use crate::cli::report::write_back;
 use crate::cli::report::{Finished, Phases, Report};
-use crate::cli::running::{self, Given, Ran};
+use crate::cli::run::descriptors;
+use crate::cli::run::earlier;
+use crate::cli::run::failure_hints;
+use crate::cli::run::names;
+use crate::cli::run::not_done;
+use crate::cli::run::outcome;
+use crate::cli::run::record;
+use crate::cli::run::sandbox::{self, Given, Ran};
+use crate::cli::runs::bounds;
+use crate::cli::runs::sweep;
+use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
-use crate::cli::{ending, naming, surroundings, synced, words};
 use crate::finish::{finish, left_at_home};
 use crate::plan::Plan;
 use crate::plan::seccomp::Observe;
@@ -49,7 +53,7 @@ pub(crate) fn run(
         Ok(run) => {
             let mut written = Ok(());
             if output.is_json() || !reports.are_none() {
-                let failure = ending::failure(&run.planned, &run.ended);
+                let failure = outcome::failure(&run.planned, &run.ended);
                 let report = Report::of_run(&run).with(&passed.inherited).failed(failure.as_ref());
                 written = reports.write(&report);
                 if output.is_json() {
@@ -60,9 +64,9 @@ pub(crate) fn run(
             run.settings.iter().for_each(|left| git_settings::tell(left, output));
             tell_denials(args, run.observed.as_ref(), output);
             remember(args, &run, output);
-            lacking::tell(&run.planned, &run.ended, output);
-            let code = ending::tell(&run.planned, &run.ended, output);
-            let code = code.map(|code| missed::weigh(&run, synced::tell(&run, code, output)));
+            failure_hints::tell(&run.planned, &run.ended, output);
+            let code = outcome::tell(&run.planned, &run.ended, output);
+            let code = code.map(|code| not_done::weigh(&run, write_back::tell(&run, code, output)));
             let code = code.and_then(|code| with_report(code, written, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
@@ -71,7 +75,7 @@ pub(crate) fn run(
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
             if let (false, Ok(code)) = (args.amendment.is_foreign, &code) {
-                ending::as_the_command(outcome, *code);
+                outcome::as_the_command(outcome, *code);
             }
             // The report tells of an error already: there is one object, whatever happens.
             if output.is_json() { code.or_else(|error| Ok(error.kind.code().into())) } else { code }
@@ -165,7 +169,7 @@ fn tell_unchangeable(plan: &Plan, output: &Output) {
     let names = plan.layered().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
     let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
     if !names.is_empty() {
-        output.notice(&synced::unchangeable(&names));
+        output.notice(&write_back::unchangeable(&names));
     }
 }
 
@@ -195,7 +199,7 @@ fn tell_dropped(planned: &Planned, prepared: &Prepared, output: &Output) {
         let names: Vec<String> = left.iter().map(|it| it.display().to_string()).collect();
         output.notice(&format!(
             "gone with the run's own home: {} (--rw DIR keeps what is written there)",
-            synced::some(&names)
+            write_back::some(&names)
         ));
     }
 }
@@ -246,7 +250,7 @@ fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
     if !args.amendment.is_foreign {
         tell_homeless(settled, output);
         tell_headless(settled, output);
-        left_over::clear(&settled.surroundings().dirs.state, output);
+        sweep::clear(&settled.surroundings().dirs.state, output);
     }
 }
 
@@ -297,10 +301,9 @@ pub(crate) fn supervised(
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
     };
-    let record = recorded::of_run(&planned, &prepared);
+    let record = record::of_run(&planned, &prepared);
     let record = record.map(|record| Record { name: args.name.clone(), ..record });
-    let naming =
-        args.name.as_ref().map(|name| naming::take(name, &planned.surroundings.dirs.state));
+    let naming = args.name.as_ref().map(|name| names::take(name, &planned.surroundings.dirs.state));
     let naming = naming.transpose()?;
     record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
     drop(naming);
@@ -313,7 +316,7 @@ pub(crate) fn supervised(
         record: record.as_ref(),
         ..Given::default()
     };
-    let run = || running::run(&planned, &mut prepared, given, &mut notify);
+    let run = || sandbox::run(&planned, &mut prepared, given, &mut notify);
     let ran = output.without_waiting(run)?.without_namespaces();
     events.ended(&ran.ended, output);
     let finishing = Instant::now();
@@ -364,7 +367,7 @@ fn settled(args: &RunArgs, purpose: Purpose) -> Result<Settled, CommandError> {
         settled.rehearse();
     }
     if let Some(name) = &args.name {
-        naming::accept(name, &settled.surroundings().dirs.state)?;
+        names::accept(name, &settled.surroundings().dirs.state)?;
     }
     Ok(settled)
 }

@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 
 use crate::cli::args::{RunsArgs, RunsCommand};
 use crate::cli::error::CommandError;
-use crate::cli::kept::{Act, Kept, Opened, Verb};
 use crate::cli::output::Output;
-use crate::cli::{json, stale, table};
+use crate::cli::output::json_text;
+use crate::cli::output::table;
+use crate::cli::runs::stage_directories;
+use crate::cli::runs::{Act, Kept, Opened, Verb};
 
 const REMOVE: Verb = Verb {
     act: Act::Remove,
@@ -47,7 +49,7 @@ impl Removable {
                         "{id}: its write-back ends half-done, the tree stays as it is"
                     ));
                 }
-                stale::remove_of(&open.dir, &open.record);
+                stage_directories::remove_of(&open.dir, &open.record);
                 Ok(open.dir)
             }
             Self::Unknown(dir) => Ok(dir),
@@ -129,8 +131,8 @@ fn value(kept: &Kept, run: &Listed) -> Value {
         "in_use": run.in_use,
         "started": record.map(|record| seconds(record.started)),
         "ended": record.and_then(|record| record.ended).map(seconds),
-        "command": record.map(|record| json::text(record.command.as_bytes())),
-        "workspace": record.and_then(|it| it.workspace.as_ref()).map(|it| json::text(it.as_bytes())),
+        "command": record.map(|record| json_text::text(record.command.as_bytes())),
+        "workspace": record.and_then(|it| it.workspace.as_ref()).map(|it| json_text::text(it.as_bytes())),
         "outcome": record.and_then(|record| record.outcome.as_ref()),
         "changes": kept.changes(run),
         "error": error.map(ToString::to_string),

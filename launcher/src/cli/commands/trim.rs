@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 use crate::cli::args::PolicyArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::learn::{Lessons, grants};
+use crate::cli::output::words::count;
 use crate::cli::output::{Output, printable};
-use crate::cli::words::count;
-use crate::cli::{sources, stages, surroundings};
+use crate::cli::sources;
+use crate::cli::sources::surroundings;
+use crate::cli::stages;
 
 /// Names grants of a profile, or of the project's policy, that no observed run used. It changes nothing.
 pub(crate) fn run(name: Option<&str>, output: &Output) -> Result<ExitCode, CommandError> {

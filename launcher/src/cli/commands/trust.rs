@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::cli::args::TrustArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::{Output, printable};
+use crate::cli::sources::surroundings;
+use crate::cli::sources::trust;
 use crate::cli::sources::{self, Project};
-use crate::cli::{surroundings, trusted};
 
 /// Shows what a project's policy file grants, and accepts it as it is now.
 pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, Command
         if !is_accepted(args, &project, output)? {
             return Err(not_accepted(&project));
         }
-        trusted::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(
+        trust::accept(&surroundings.dirs.config, &project.path, &project.text).map_err(
             |error| CommandError::new(Kind::Setup, "can't remember what is trusted").cause(error),
         )?;
     }

@@ -10,10 +10,14 @@ use serde_json::{Value, json};
 
 use crate::cli::args::UndoArgs;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::kept::{Act, Kept, Verb};
+use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::picked::{self, Picked};
-use crate::cli::{exit, json, landed, recounted, synced};
+use crate::cli::output::json_text;
+use crate::cli::report::trees;
+use crate::cli::report::write_back;
+use crate::cli::runs::counts;
+use crate::cli::runs::locked::{self, Picked};
+use crate::cli::runs::{Act, Kept, Verb};
 use crate::finish::{self, Gone, OfMount, Selection, Target, WriteBackError};
 
 /// What `undo` takes: also a run of which only a part was written back.
@@ -32,14 +36,14 @@ fn was_applied(record: &Record) -> bool {
 /// Takes the applied changes of a run back.
 pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
-    let mut picked = picked::pick(&kept, &args.chosen, UNDO, output)?;
+    let mut picked = locked::pick(&kept, &args.chosen, UNDO, output)?;
     let id = picked.run.id().to_string();
     if !picked.has_applied()? {
         return nothing_applied(&mut picked, &id, output);
     }
     let selection = picked.selection()?;
     picked.must_be_applied()?;
-    let before = recounted::applied(&picked)?;
+    let before = counts::applied(&picked)?;
     // With the last change that is taken back the ledger may go.
     let uncovered = uncovered(&picked, &selection)?;
     let mut reports = finish::take_back(&picked.run, &picked.targets.open, &selection)?;
@@ -54,11 +58,11 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
         Some(_) => Vec::new(),
     };
     let state = picked.state_of()?.unwrap_or(RunState::Undone);
-    let now = recounted::applied(&picked)?;
+    let now = counts::applied(&picked)?;
     let counted = picked.record.changes.filter(|_| state != RunState::Undone);
-    picked.record.changes = counted.map(|changes| recounted::less(changes, (before, now)));
+    picked.record.changes = counted.map(|changes| counts::less(changes, (before, now)));
     picked.set_state(state)?;
-    let is_short = landed::say_taken_back(&trees, output);
+    let is_short = trees::say_taken_back(&trees, output);
     let is_short = picked.tell_recorded(output) || is_short;
     let others = reports.iter().filter(|(_, report)| report.is_other_root);
     let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
@@ -141,9 +145,9 @@ fn uncovered(
 
 /// Names what can't be taken back since no original of it was recorded.
 fn tell_uncovered(uncovered: &[OfMount<Vec<Uncovered>>], output: &Output) {
-    let names = |(at, list): &OfMount<Vec<Uncovered>>| synced::names_of(at, list);
+    let names = |(at, list): &OfMount<Vec<Uncovered>>| write_back::names_of(at, list);
     let names: Vec<String> = uncovered.iter().flat_map(names).collect();
-    if let Some(text) = synced::lost(&names) {
+    if let Some(text) = write_back::lost(&names) {
         output.warning(&text);
     }
 }
@@ -161,13 +165,13 @@ impl Left<'_> {
             output.warning(&format!("another directory stands there by now, left alone: {path}"));
         }
         tell_uncovered(&self.uncovered, output);
-        let is_gone = picked::tell_gone(&self.gone, output);
+        let is_gone = locked::tell_gone(&self.gone, output);
         is_gone || !self.others.is_empty() || !self.uncovered.is_empty()
     }
 
     fn json(&self) -> Vec<Value> {
         let of_mount = |(at, list): &OfMount<Vec<Uncovered>>| -> Vec<Value> {
-            let one = |(path, left): (PathBuf, _)| json!({"path": json::path(&path), "reason": synced::why(left)});
+            let one = |(path, left): (PathBuf, _)| json!({"path": json_text::path(&path), "reason": write_back::why(left)});
             finish::uncovered_names(at, list).into_iter().map(one).collect()
         };
         self.uncovered.iter().flat_map(of_mount).collect()
@@ -194,13 +198,13 @@ fn tell(
     let lacking = lacking(reports);
     if output.is_json() {
         let list =
-            |paths: &[PathBuf]| paths.iter().map(|it| json::path(it)).collect::<Vec<Value>>();
+            |paths: &[PathBuf]| paths.iter().map(|it| json_text::path(it)).collect::<Vec<Value>>();
         output.json(&json!({
             "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
             "changed_since": list(&changed), "later": list(&later), "failed": list(&failed),
             "gone": list(&left.paths()), "uncovered": left.json(),
             "lacking": lacking.iter()
-                .map(|(path, what)| json!({"path": json::path(path), "reason": what}))
+                .map(|(path, what)| json!({"path": json_text::path(path), "reason": what}))
                 .collect::<Vec<Value>>(),
         }));
     }
@@ -239,7 +243,7 @@ fn tell_later(paths: &[PathBuf], id: &str, output: &Output) {
         return;
     }
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let (count, names) = (names.len(), synced::some(&names));
+    let (count, names) = (names.len(), write_back::some(&names));
     output.warning(&format!(
         "{count} left alone, something changed beside it after the end of the run: {names}"
     ));

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::cli::args::VerifyArgs;
 use crate::cli::error::CommandError;
+use crate::cli::helper::trials::{self, Trials, Verified};
 use crate::cli::output::Output;
 use crate::cli::stages::{self, Own, Request};
-use crate::cli::verified::{self, Trials, Verified};
 
 /// What is printed.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &VerifyArgs, output: &Output) -> Result<ExitCode, Comman
     if output.is_json() {
         output.json(&Told { version: 1, verified: &verified });
     } else {
-        output.text(&verified::text(&verified, output));
+        output.text(&trials::text(&verified, output));
     }
-    Ok(verified::code(verified.holds))
+    Ok(trials::code(verified.holds))
 }

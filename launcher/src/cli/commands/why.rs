@@ -10,8 +10,8 @@ use endow_policy::Nearby;
 use serde::Serialize;
 
 use crate::cli::args::{Operation as Asked, WhyArgs};
-use crate::cli::asked::{self, Question};
 use crate::cli::error::{CommandError, Kind};
+use crate::cli::helper::questions::{self, Question};
 use crate::cli::helper::{self, Task};
 use crate::cli::output::{Output, printable};
 use crate::cli::stages::{self, Planned, Request};
@@ -175,16 +175,16 @@ fn ask_kernel(planned: &mut Planned, subjects: &[Subject]) -> Result<Vec<i32>, C
     if paths.is_empty() {
         return Err(CommandError::new(Kind::Usage, "only paths can be verified"));
     }
-    let text = asked::write(paths.iter().copied());
+    let text = questions::write(paths.iter().copied());
     let said = helper::run(planned, Task::Probe(&text))?;
-    asked::read(&said, paths.len()).map(|(answers, _)| answers)
+    questions::read(&said, paths.len()).map(|(answers, _)| answers)
 }
 
 impl Verified {
     fn new(number: i32, answer: &Answer) -> Self {
         let expected = answer.errno.map_or(0, Refusal::number);
         Self {
-            errno: asked::errno(number),
+            errno: questions::errno(number),
             agrees: number == expected || answer.answer == Verdict::Unknown,
         }
     }

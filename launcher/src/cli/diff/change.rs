@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::{ChangeKind, Conflict, Refusal, Seen};
 
-use super::diff::{Pair, exported, read};
+use crate::cli::diff::{Pair, exported, read};
 
 /// One change that is shown.
 pub(crate) struct Shown<'a> {

@@ -2,10 +2,12 @@
 
 mod binary;
 mod blob;
+pub(crate) mod change;
 mod hunks;
 mod patch;
 mod quote;
 mod stat;
+pub(crate) mod trees;
 
 pub(crate) use blob::{Blob, Content, Pair, exported, read};
 pub(crate) use patch::{Look, is_git_s_own, patch};

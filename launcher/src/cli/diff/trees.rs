@@ -12,12 +12,12 @@ use endow_vfs::sync::{ChangeKind, Seen, Time};
 use endow_vfs::versions::{Version, VersionKind, Versions};
 use serde_json::{Value, json};
 
-use super::diff::quoted;
-use super::error::{CommandError, Kind as ErrorKind};
-use super::json;
-use super::output::Output;
-use super::picked::Picked;
-use super::shown::{Form, Shown, Side};
+use super::change::{Form, Shown, Side};
+use crate::cli::diff::quoted;
+use crate::cli::error::{CommandError, Kind as ErrorKind};
+use crate::cli::output::Output;
+use crate::cli::output::json_text;
+use crate::cli::runs::locked::Picked;
 use crate::trees::{self, Wanted};
 
 /// Where versions stand in a run's directory.
@@ -162,12 +162,13 @@ impl ShownTree {
 
     fn value(&self) -> Value {
         let refused = self.left_out.iter().filter_map(|it| Some((&it.path, it.why.as_ref()?)));
-        let refused = refused.map(|(path, why)| json!({"path": json::path(path), "reason": why}));
+        let refused =
+            refused.map(|(path, why)| json!({"path": json_text::path(path), "reason": why}));
         let ignored = self.left_out.iter().filter(|it| it.why.is_none());
         json!({
-            "at": json::path(self.at.as_path()),
+            "at": json_text::path(self.at.as_path()),
             "refused": refused.take(LIST_MAX).collect::<Vec<_>>(),
-            "ignored": ignored.take(LIST_MAX).map(|it| json::path(&it.path)).collect::<Vec<_>>(),
+            "ignored": ignored.take(LIST_MAX).map(|it| json_text::path(&it.path)).collect::<Vec<_>>(),
         })
     }
 }

@@ -1,7 +1,10 @@
 //! Every error of the program at its top: kind, object, causes, hints.
 
+pub(crate) mod excerpt;
 mod plan;
+pub(crate) mod spawn;
 mod store;
+pub(crate) mod write_back;
 
 use std::io;
 use std::path::Path;
@@ -201,7 +204,7 @@ impl CommandError {
 
     /// A policy file is invalid.
     pub(crate) fn policy_file(error: &ParseError, text: &[u8]) -> Self {
-        let excerpt = Some(super::excerpt::render(error, text));
+        let excerpt = Some(excerpt::render(error, text));
         Self { excerpt, ..Self::invalid_file(error) }
     }
 

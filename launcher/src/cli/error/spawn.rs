@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::io::Errno;
 
-use super::error::{CommandError, Kind};
 use crate::apply::SpawnError;
+use crate::cli::error::{CommandError, Kind};
 use crate::plan::UNCOVER_PROC;
 
 impl From<SpawnError> for CommandError {

@@ -1,14 +1,17 @@
 //! Starts endow's own helper in a sandbox, in the place of its command.
 
+pub(crate) mod questions;
+pub(crate) mod trials;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 
 use super::error::{CommandError, Kind};
-use super::running::{self, Given};
 use super::stages::Planned;
 use crate::apply::{SpawnError, prepare};
+use crate::cli::run::sandbox::{self, Given};
 use crate::finish::finish;
 use crate::guest;
 use crate::supervise::Outcome;
@@ -64,7 +67,7 @@ fn write(mut file: &File, text: &[u8]) -> io::Result<()> {
 fn start(planned: &Planned) -> Result<(), CommandError> {
     let state = &planned.surroundings.dirs.state;
     let mut prepared = prepare(&planned.plan, state, &planned.id, &|_| {})?;
-    let ended = running::run(planned, &mut prepared, Given::default(), &mut |_| {})?.ended;
+    let ended = sandbox::run(planned, &mut prepared, Given::default(), &mut |_| {})?.ended;
     finish(&planned.plan, prepared, None, &ended, Vec::new()).map_err(|error| {
         CommandError::new(Kind::Setup, "can't remove the run's directory").cause(error)
     })?;

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind};
 use crate::plan::why::{Operation, Refusal};
 
 /// Something to try inside.

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use endow_policy::{Level, Verdict};
 use serde::Serialize;
 
-use super::asked::{self, Question};
-use super::error::CommandError;
-use super::helper::{self, Task};
-use super::output::{Output, printable};
-use super::stages::Planned;
+use super::questions::{self, Question};
+use crate::cli::error::CommandError;
+use crate::cli::helper::{self, Task};
+use crate::cli::output::{Output, printable};
+use crate::cli::stages::Planned;
 use crate::plan::verify::{self, Check, Seen, Trait, Trial, Tried};
 use crate::plan::why::Questions;
 use crate::probe::{HostObjects, protects_links};
@@ -84,9 +84,9 @@ fn checks(planned: &Planned, listening: Option<u16>) -> Vec<Check> {
 fn ask(mut planned: Planned, checks: &[Check]) -> Result<(Vec<i32>, Seen), CommandError> {
     let questions: Vec<_> =
         checks.iter().flat_map(|check| &check.trials).filter_map(question).collect();
-    let text = asked::write(questions.iter().copied());
+    let text = questions::write(questions.iter().copied());
     let said = helper::run(&mut planned, Task::Verify(&text))?;
-    let (answers, report) = asked::read(&said, questions.len())?;
+    let (answers, report) = questions::read(&said, questions.len())?;
     Ok((answers, verify::seen(report)))
 }
 
@@ -135,7 +135,7 @@ fn told_trial(trial: &Trial, number: i32) -> ToldTrial {
         Tried::Trait(it) => ("is", it.name().to_owned()),
     };
     let (expected, holds) = (trial.shall, verify::holds(trial.shall, number));
-    ToldTrial { operation, subject, expected, errno: asked::errno(number), holds }
+    ToldTrial { operation, subject, expected, errno: questions::errno(number), holds }
 }
 
 fn told_trait(it: Trait, holds: bool) -> ToldTrial {

@@ -13,9 +13,9 @@ use endow_policy::learn::Lesson;
 use serde_json::{Value, json};
 
 use super::Missed;
-use crate::cli::json;
+use crate::cli::output::json_text;
 use crate::cli::sources::digest;
-use crate::cli::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::probe::small_file;
 
 /// Below endow's state.
@@ -58,7 +58,7 @@ impl Lessons {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let missed: Vec<Value> = kept.missed.iter().map(Missed::value).collect();
         let text = json!({
-            "version": VERSION, "project": json::path(self.project.as_path()),
+            "version": VERSION, "project": json_text::path(self.project.as_path()),
             "missed": missed, "grants": kept.lesson.grants,
         });
         // One that is half written teaches nothing, as long as it is there.

@@ -7,7 +7,7 @@ use endow_policy::Protocol;
 use endow_vfs::json_path;
 use serde_json::{Value, json};
 
-use crate::cli::json;
+use crate::cli::output::json_text;
 use crate::network::{Decision, Entry};
 use crate::plan::why::{Denial, Operation, Subject};
 
@@ -53,7 +53,7 @@ impl Missed {
     /// Returns how it is kept.
     pub(crate) fn value(&self) -> Value {
         match self {
-            Self::Path(path, to) => json!({"path": json::path(path), "to": to.word()}),
+            Self::Path(path, to) => json!({"path": json_text::path(path), "to": to.word()}),
             Self::Host(word) => json!({"host": word}),
             Self::Call(name) => json!({"call": name}),
         }

@@ -12,8 +12,8 @@ use super::{Kept, Missed};
 use crate::cli::args::PolicyArgs;
 use crate::cli::diff::Look;
 use crate::cli::error::{CommandError, Kind};
+use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Planned, Request};
-use crate::cli::surroundings;
 use crate::probe;
 
 /// A proposal, and the file that it is for.

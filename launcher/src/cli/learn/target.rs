@@ -11,7 +11,7 @@ use crate::cli::args::PolicyArgs;
 use crate::cli::diff::{Blob, Content, Look, Pair, patch};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::sources;
-use crate::cli::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::plan::POLICY_FILE;
 
 /// A policy file, or the place of one that is not there yet.

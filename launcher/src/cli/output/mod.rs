@@ -1,6 +1,10 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
 
+pub(crate) mod json_text;
+pub(crate) mod progress;
+pub(crate) mod table;
 mod unread;
+pub(crate) mod words;
 
 use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-use super::output::Output;
 use super::table;
+use crate::cli::output::Output;
 use crate::trees::{Amount, Progress};
 
 /// What takes less time is not worth a line.

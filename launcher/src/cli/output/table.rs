@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::output::printable;
+use crate::cli::output::printable;
 
 /// Renders rows below a head: columns as wide as their widest cell, the last one open.
 pub(crate) fn render<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {

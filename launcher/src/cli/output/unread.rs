@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::time::Instant;
 
-use crate::cli::event_stream::is_taken;
+use crate::cli::report::event_stream::is_taken;
 
 /// The most lines that wait; what comes then is counted.
 const LINES: usize = 1000;

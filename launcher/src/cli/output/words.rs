@@ -4,10 +4,11 @@ use std::path::Path;
 
 use endow_policy::{AllowWord, Secret, SecretUse, Stated};
 
-use super::denials;
-use super::stages::Planned;
-use super::{bridges, connections};
 use crate::adapters::Helper;
+use crate::cli::report::connections;
+use crate::cli::report::denials;
+use crate::cli::run::bridges;
+use crate::cli::stages::Planned;
 use crate::supervise::{Back, Moved, Notice};
 
 /// Returns the list that `--allow help` prints.

@@ -3,7 +3,7 @@
 use endow_policy::{HostRule, Protocol};
 use serde_json::{Value, json};
 
-use super::output::Output;
+use crate::cli::output::Output;
 use crate::network::{Decision, Entry, Log, Special};
 
 /// The most refused hosts that are named at the end.

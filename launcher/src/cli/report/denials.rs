@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::connections;
-use super::json as names;
-use super::output::Output;
+use crate::cli::output::Output;
+use crate::cli::output::json_text as names;
 use crate::network::{Entry, Log, Process};
 use crate::plan::DENIALS;
 use crate::plan::seccomp::{Call, Group, Observe};

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was written, and what waits.
 #[derive(Debug)]
-pub(super) struct EventStream {
+pub(crate) struct EventStream {
     file: File,
     waiting: VecDeque<u8>,
     left_out: u64,
@@ -26,12 +26,12 @@ pub(super) struct EventStream {
 
 impl EventStream {
     /// One to a file, pipe or terminal.
-    pub(super) fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         Self { file, waiting: VecDeque::new(), left_out: 0, failure: None }
     }
 
     /// Writes a line as far as it is taken; the rest waits. A line that finds no room is left out.
-    pub(super) fn add(&mut self, line: &str) {
+    pub(crate) fn add(&mut self, line: &str) {
         if self.waiting.len() + line.len() < WAITING_MAX {
             self.append(line);
         } else {
@@ -41,7 +41,7 @@ impl EventStream {
     }
 
     /// Waits a while for the reader to take all. Returns how many lines were left out, which `last` tells the reader.
-    pub(super) fn end(&mut self, last: impl FnOnce(u64) -> String) -> u64 {
+    pub(crate) fn end(&mut self, last: impl FnOnce(u64) -> String) -> u64 {
         if self.left_out > 0 {
             self.append(&last(self.left_out));
         }
@@ -51,7 +51,7 @@ impl EventStream {
     }
 
     /// Returns why no more is written; nobody wants to know of a reader that has gone.
-    pub(super) fn failure(&self) -> Option<&io::Error> {
+    pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)
     }
 
@@ -78,7 +78,7 @@ impl EventStream {
 }
 
 /// Waits until a file takes something, or answers with an error.
-pub(super) fn is_taken(file: impl AsFd, until: Instant) -> bool {
+pub(crate) fn is_taken(file: impl AsFd, until: Instant) -> bool {
     let left = until.saturating_duration_since(Instant::now());
     let Ok(left) = Timespec::try_from(left) else { return false };
     let mut asked = [PollFd::new(&file, PollFlags::OUT)];

@@ -5,11 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use super::connections;
 use super::denials;
 use super::event_stream::EventStream;
-use super::output::Output;
-use super::stages::Planned;
-use super::{bridges, connections};
+use crate::cli::output::Output;
+use crate::cli::run::bridges;
+use crate::cli::stages::Planned;
 use crate::supervise::{Ended, Moved, Notice};
 
 /// Where events go; nowhere when nobody asked.
@@ -43,19 +44,19 @@ impl Events {
             Notice::Uncovered(number) => self.write("uncovered", json!({"number": number})),
             Notice::Renewed(number) => self.write("covered_again", json!({"number": number})),
             Notice::Moved(Moved { number, to, back }) => {
-                let (to, back) = (super::report::text(to.as_os_str()), back.is_ok());
+                let (to, back) = (super::text(to.as_os_str()), back.is_ok());
                 self.write(
                     "hidden_name_moved",
                     json!({"number": number, "to": to, "moved_back": back}),
                 );
             }
             Notice::Held(name) => {
-                let path = super::report::text(name.path.as_os_str());
+                let path = super::text(name.path.as_os_str());
                 let (guard, rule) = (name.guard, &name.rule);
                 self.write("held", json!({"number": guard, "path": path, "rule": rule}));
             }
             Notice::Missed(missed) => {
-                let path = super::report::text(missed.path.as_os_str());
+                let path = super::text(missed.path.as_os_str());
                 self.write(missed.why.word(), json!({"number": missed.guard, "path": path}));
             }
             Notice::Published(at, port) => {
@@ -70,7 +71,7 @@ impl Events {
 
     /// The run is over. Says what nobody could be told.
     pub(crate) fn ended(&mut self, ended: &Ended, output: &Output) {
-        self.write("ended", super::report::outcome(ended));
+        self.write("ended", super::outcome(ended));
         let Some(target) = &mut self.target else { return };
         let left_out = target.end(|count| line("left_out", &self.run, &json!({"count": count})));
         if let Some(error) = target.failure() {

@@ -22,7 +22,7 @@ const TRIES: u32 = 16;
 
 /// Where a report goes.
 #[derive(Debug)]
-pub(super) enum ReportFile {
+pub(crate) enum ReportFile {
     /// A file that is replaced as a whole.
     Whole(Place),
     /// A device or pipe, which is written to.
@@ -33,7 +33,7 @@ pub(super) enum ReportFile {
 
 /// A name in a directory that is there, or is made.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The nearest directory that is there before the start.
     above: OwnedFd,
     /// What is missing below it.
@@ -43,7 +43,7 @@ pub(super) struct Place {
 
 impl ReportFile {
     /// Finds the place, and whether something can be put there.
-    pub(super) fn find(path: &Path) -> io::Result<Self> {
+    pub(crate) fn find(path: &Path) -> io::Result<Self> {
         let of_descriptors = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
         let leads = of_descriptors.iter().any(|it| path.starts_with(it));
         let kind = std::fs::symlink_metadata(path).ok().map(|found| found.file_type());
@@ -58,7 +58,7 @@ impl ReportFile {
     }
 
     /// Begins a file that is written while the command runs.
-    pub(super) fn open(&self) -> io::Result<File> {
+    pub(crate) fn open(&self) -> io::Result<File> {
         match self {
             Self::Whole(place) => place.begin(),
             Self::Stream(path) | Self::Descriptor(path) => append(path),
@@ -66,7 +66,7 @@ impl ReportFile {
     }
 
     /// Writes a report.
-    pub(super) fn write(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         match self {
             Self::Whole(place) => place.replace(text),
             Self::Stream(path) => {

@@ -3,8 +3,8 @@
 use endow_vfs::git_config::{Change, Effect};
 use serde_json::{Value, json};
 
-use super::json;
-use super::output::{Output, printable};
+use crate::cli::output::json_text;
+use crate::cli::output::{Output, printable};
 use crate::finish::LeftSettings;
 use crate::plan::why::shell_word;
 
@@ -48,10 +48,10 @@ pub(crate) fn list(left: Option<&[LeftSettings]>) -> Value {
 fn value(settings: &LeftSettings, change: &Change) -> Value {
     let values = change.values.iter();
     let values: Vec<Value> =
-        values.map(|it| it.as_ref().map_or(Value::Null, |it| json::text(it))).collect();
+        values.map(|it| it.as_ref().map_or(Value::Null, |it| json_text::text(it))).collect();
     json!({
         "file": settings.file.to_string(),
-        "name": json::text(&change.name),
+        "name": json_text::text(&change.name),
         "values": values,
         "effect": effect(change.effect),
         "commands": commands(settings, change),

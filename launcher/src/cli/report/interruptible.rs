@@ -10,11 +10,11 @@ const ASKING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TER
 /// While it stands, signals end endow as any program: the run is over, and what is written to a pipe may wait
 /// for its reader for ever. Those that came before were meant for the command.
 #[derive(Debug)]
-pub(super) struct Interruptible(Option<SignalSet>);
+pub(crate) struct Interruptible(Option<SignalSet>);
 
 impl Interruptible {
     /// Lets signals through from now on.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let numbers = ASKING.map(Signal::as_raw);
         let asking = numbers.into_iter().fold(SignalSet::default(), SignalSet::with);
         if let Ok(came) = signal::descriptor(asking) {

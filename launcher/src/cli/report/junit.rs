@@ -2,7 +2,7 @@
 
 use endow_policy::is_invisible;
 
-use super::report::Report;
+use crate::cli::report::Report;
 
 /// Renders the report.
 pub(crate) fn render(report: &Report) -> String {

@@ -1,5 +1,16 @@
 //! The report of a run: one JSON object with stable keys, as docs/reference/report.md lists them.
 
+pub(crate) mod connections;
+pub(crate) mod denials;
+pub(crate) mod event_stream;
+pub(crate) mod events;
+pub(crate) mod file;
+pub(crate) mod git_settings;
+pub(crate) mod interruptible;
+pub(crate) mod junit;
+pub(crate) mod trees;
+pub(crate) mod write_back;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,18 +19,14 @@ use endow_policy::BackendSpec;
 use serde_json::{Value, json};
 
 use super::args::RunArgs;
-use super::denials;
-use super::descriptors::Inherited;
 use super::error::CommandError;
-use super::git_settings;
-use super::json;
-use super::landed;
-use super::missed::NotDone;
 use super::sources::digest;
 use super::stages::{Planned, Took};
-use super::synced;
-use super::{bridges, connections};
 use crate::adapters::Asked;
+use crate::cli::output::json_text;
+use crate::cli::run::bridges;
+use crate::cli::run::descriptors::Inherited;
+use crate::cli::run::not_done::NotDone;
 use crate::finish::{self, LeftSettings};
 use crate::network::Log;
 use crate::plan::awaited::AwaitedMount;
@@ -102,10 +109,10 @@ impl Report {
         set(&mut value, "mounts", mounts.collect());
         set(&mut value, "resources", resources(ended));
         if let Some(sync) = &run.sync {
-            set(&mut value, "changes", synced::changes(sync));
-            set(&mut value, "sync", synced::sync(sync));
-            set(&mut value, "checkpoint", synced::checkpoint(sync));
-            set(&mut value, "trees", landed::value(&sync.trees));
+            set(&mut value, "changes", write_back::changes(sync));
+            set(&mut value, "sync", write_back::sync(sync));
+            set(&mut value, "checkpoint", write_back::checkpoint(sync));
+            set(&mut value, "trees", trees::value(&sync.trees));
         }
         set(&mut value, "missed", run.not_done.list(&planned.plan));
         set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
@@ -193,7 +200,7 @@ fn set(value: &mut Value, key: &str, content: Value) {
 
 /// A name as text, or as `{"base64": ..}` when it is not UTF-8.
 pub(crate) fn text(name: &OsStr) -> Value {
-    json::text(name.as_bytes())
+    json_text::text(name.as_bytes())
 }
 
 /// Returns the `outcome` object.

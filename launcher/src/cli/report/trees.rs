@@ -7,8 +7,9 @@ use endow_vfs::state::LandedReference;
 use endow_vfs::working_copy::{Captured, ChangedPath, RefusedPath};
 use serde_json::{Value, json};
 
-use super::output::Output;
-use super::{json, report};
+use crate::cli::output::Output;
+use crate::cli::output::json_text;
+use crate::cli::report;
 use crate::finish::{TakenBack, TreeEnd, TreeKind};
 
 /// The most names that one line lists.
@@ -120,16 +121,16 @@ fn one(end: &TreeEnd) -> Value {
         "references": landed,
         "changed": end.captured.as_ref().map_or(0, |it| it.changed),
         "changes": end.captured.iter().flat_map(|it| &it.changes).map(changed).collect::<Vec<_>>(),
-        "ignored": end.captured.iter().flat_map(|it| &it.ignored).map(|it| json::path(it)).collect::<Vec<_>>(),
+        "ignored": end.captured.iter().flat_map(|it| &it.ignored).map(|it| json_text::path(it)).collect::<Vec<_>>(),
         "refused": end.captured.iter().flat_map(|it| &it.refused).map(refused).collect::<Vec<_>>(),
         "error": end.error.as_ref().map(|error| in_one_line(error)),
     })
 }
 
 fn changed(ChangedPath { path, kind }: &ChangedPath) -> Value {
-    json!({"path": json::path(path), "kind": kind})
+    json!({"path": json_text::path(path), "kind": kind})
 }
 
 fn refused(RefusedPath { path, why }: &RefusedPath) -> Value {
-    json!({"path": json::path(path), "reason": why})
+    json!({"path": json_text::path(path), "reason": why})
 }

@@ -12,11 +12,11 @@ use endow_vfs::sync::{
 };
 use serde_json::{Value, json};
 
-use super::exit;
-use super::landed;
-use super::output::Output;
-use super::picked;
-use super::report::{self, Finished};
+use super::trees;
+use crate::cli::exit;
+use crate::cli::output::Output;
+use crate::cli::report::{self, Finished};
+use crate::cli::runs::locked;
 use crate::finish::{self, InView, OfMount, WriteBackError};
 use crate::supervise::Outcome;
 
@@ -58,12 +58,12 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         output.problem("can't note how the run ended; what was not written back is kept", error);
         output.hint(&format!("make room, then `endow apply {id}`, or `endow discard {id}`"));
     }
-    picked::tell_gone(&sync.written.gone.iter().collect::<Vec<_>>(), output);
+    locked::tell_gone(&sync.written.gone.iter().collect::<Vec<_>>(), output);
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }
     let waits = if is_unasked(sync) { Output::remark } else { Output::notice };
-    let is_tree_short = landed::say(&sync.trees, (id, waits), output);
+    let is_tree_short = trees::say(&sync.trees, (id, waits), output);
     is_short(sync) || is_tree_short
 }
 
@@ -347,8 +347,8 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
             let at: OsString = it.as_path().into();
             report::text(&at)
         }).collect::<Vec<_>>(),
-        "ref": landed::reference(&sync.trees),
-        "digest": landed::digest(&sync.trees),
+        "ref": trees::reference(&sync.trees),
+        "digest": trees::digest(&sync.trees),
     })
 }
 

@@ -6,9 +6,9 @@ use endow_policy::{
 };
 use serde_json::{Value, json};
 
-use super::error::{CommandError, Kind};
 use crate::adapters::{AdapterError, Asked, Bridges};
 use crate::apply::Prepared;
+use crate::cli::error::{CommandError, Kind};
 use crate::network::nearby::Surroundings;
 use crate::plan::{OpenBridges, Plan, bridges};
 use crate::supervise::Bridging;

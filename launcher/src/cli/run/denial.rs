@@ -6,7 +6,7 @@ use std::path::Path;
 
 use endow_policy::GuestPath;
 
-use super::stages::Planned;
+use crate::cli::stages::Planned;
 use crate::plan::why::{Denial, HostTree, Layer, Questions, Subject};
 use crate::probe::real_path::without_dots;
 use crate::probe::{has_abstract_outside, listens_outside, protects_links};

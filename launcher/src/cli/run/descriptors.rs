@@ -10,13 +10,13 @@ use endow_policy::NetworkMode;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
 use rustix::net::{AddressFamily, SocketType, getpeername, sockopt};
 
-use super::args::RunArgs;
-use super::error::{CommandError, Kind};
-use super::events::Events;
-use super::interruptible::Interruptible;
-use super::junit;
-use super::report::Report;
-use super::report_file::ReportFile;
+use crate::cli::args::RunArgs;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::report::Report;
+use crate::cli::report::events::Events;
+use crate::cli::report::file::ReportFile;
+use crate::cli::report::interruptible::Interruptible;
+use crate::cli::report::junit;
 use crate::sys;
 
 /// What every command receives, by its number.

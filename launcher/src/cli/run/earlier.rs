@@ -2,11 +2,13 @@
 
 use endow_policy::HostPath;
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{Moment, MountRecord, RootId, RunId, RunState, TreeOrigin, TreeRecord};
+use endow_vfs::state::{
+    Moment, MountRecord, RootId, RunId, RunState, TreeOrigin, TreeRecord, UNDO,
+};
 use endow_vfs::sync::Clock;
 
-use super::error::{CommandError, Kind};
-use super::kept::{Act, Kept, Opened, Verb};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::runs::{Act, Kept, Opened, Verb};
 use crate::finish::{self, WriteBackError};
 use crate::plan::step::FileId;
 use crate::plan::{Earlier, EarlierMount};
@@ -34,7 +36,7 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
     if let Some(gone) = targets.gone.first() {
         return Err(WriteBackError::from(gone.error()).into());
     }
-    if opened.dir.has(&OsFs, "undo")? {
+    if opened.dir.has(&OsFs, UNDO)? {
         finish::prune(&opened.dir, &targets.open)?;
     }
     Ok(opened)

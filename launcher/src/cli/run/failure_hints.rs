@@ -5,9 +5,9 @@ use std::path::Path;
 
 use endow_policy::{NetworkMode, Origin, builtin};
 
-use super::output::Output;
-use super::stages::Planned;
-use super::synced::some;
+use crate::cli::output::Output;
+use crate::cli::report::write_back::some;
+use crate::cli::stages::Planned;
 use crate::supervise::{Ended, Outcome};
 
 /// How names of variables end that clients of a service are told where and as whom to speak by.

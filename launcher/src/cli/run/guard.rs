@@ -6,23 +6,23 @@ use std::time::SystemTime;
 use endow_policy::ProtectSet;
 use rustix::io::Errno;
 
-use super::missed::NotDone;
-use super::stages::{Planned, noted};
+use super::not_done::NotDone;
 use crate::adapters::Helper;
 use crate::apply::Prepared;
+use crate::cli::stages::{Planned, noted};
 use crate::plan::step::Guard;
 use crate::supervise::{End, Guarding, Missed, News, Notice, Watching, Why};
 
 /// What was heard of the watch.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    pub(super) not_done: NotDone,
+pub(crate) struct Heard {
+    pub(crate) not_done: NotDone,
     is_lost: bool,
 }
 
 impl Heard {
     /// Takes note; returns whether nobody knows it yet.
-    pub(super) fn is_news(&mut self, notice: &Notice) -> bool {
+    pub(crate) fn is_news(&mut self, notice: &Notice) -> bool {
         if let Notice::Lost(Helper::Guard) = notice {
             return !std::mem::replace(&mut self.is_lost, true);
         }
@@ -32,7 +32,7 @@ impl Heard {
 }
 
 /// Watches the live mounts of a run that began at `since`.
-pub(super) fn watch<'p>(
+pub(crate) fn watch<'p>(
     planned: &'p Planned,
     prepared: &Prepared,
     since: SystemTime,
@@ -42,7 +42,7 @@ pub(super) fn watch<'p>(
 }
 
 /// Starts the process that takes protected names away.
-pub(super) fn start(
+pub(crate) fn start(
     planned: &Planned,
     watching: Option<Watching<'_>>,
 ) -> Result<Option<Guarding>, Errno> {
@@ -51,7 +51,7 @@ pub(super) fn start(
 }
 
 /// Does at the end of a run what a process that has died did not: the names are held all the same.
-pub(super) fn again(
+pub(crate) fn again(
     planned: &Planned,
     prepared: &Prepared,
     since: SystemTime,

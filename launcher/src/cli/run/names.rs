@@ -8,7 +8,7 @@ use endow_vfs::state::{RunId, StateDir};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
 
-use super::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind};
 
 /// The longest name, in bytes.
 const LONGEST: usize = 64;

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::exit;
-use super::report::{Finished, text};
+use crate::cli::exit;
+use crate::cli::report::{Finished, text};
 use crate::plan::Plan;
 use crate::supervise::{Back, Missed, Moved, Notice, Outcome, Why};
 
@@ -34,7 +34,7 @@ pub(crate) struct NotDone {
 
 impl NotDone {
     /// Takes note of what is told.
-    pub(super) fn note(&mut self, notice: &Notice) {
+    pub(crate) fn note(&mut self, notice: &Notice) {
         match notice {
             Notice::Missed(missed) => self.missed.push(missed.clone()),
             Notice::Moved(Moved { to, back, .. }) => match back {
@@ -47,7 +47,7 @@ impl NotDone {
     }
 
     /// Returns the report's `missed`.
-    pub(super) fn list(&self, plan: &Plan) -> Value {
+    pub(crate) fn list(&self, plan: &Plan) -> Value {
         let one = |path: &Path, reason| json!({"path": text(path.as_os_str()), "reason": reason});
         let missed = self.missed.iter().map(|it| one(&it.place(plan), it.why.word()));
         let shown = self.shown.iter().map(|path| one(path, "shown"));
@@ -56,7 +56,7 @@ impl NotDone {
     }
 
     /// Returns the report's `unsearched`: mounts of which something was not searched.
-    pub(super) fn mounts(&self, plan: &Plan) -> Value {
+    pub(crate) fn mounts(&self, plan: &Plan) -> Value {
         let unsearched = self.missed.iter().filter(|it| it.why == Why::Unsearched);
         let numbers: BTreeSet<usize> = unsearched.map(|it| it.guard).collect();
         let guards = numbers.into_iter().filter_map(|number| plan.supervise.guards.get(number));
@@ -66,7 +66,7 @@ impl NotDone {
 
 /// Returns the exit code: where a protected name is still there it may steer a program outside, and what was hidden can be
 /// read by the next run, so a success is none. What could not be searched is told: it may have been so before the run.
-pub(super) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
+pub(crate) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
     let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
     let NotDone { missed, shown, displaced } = &run.not_done;
     let stays = |it: &Missed| it.why == Why::Stays;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use endow_policy::GuestPath;
 
-use super::ending::hiding;
-use super::error::CommandError;
-use super::stages::Planned;
+use super::outcome::hiding;
+use crate::cli::error::CommandError;
+use crate::cli::stages::Planned;
 use crate::plan::step::ExecSpec;
 use crate::probe::real_path::without_dots;
 use crate::probe::small_file::{Links, SmallFile};
@@ -52,7 +52,7 @@ impl By {
 }
 
 /// Names what is missing, and the flag that would show it. `found` is the program that the host has.
-pub(super) fn explain(
+pub(crate) fn explain(
     error: CommandError,
     planned: &Planned,
     found: Option<&Path>,

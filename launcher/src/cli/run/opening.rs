@@ -5,8 +5,9 @@ use std::ffi::{OsStr, OsString};
 use endow_policy::Ids;
 use rustix::process::{getegid, geteuid};
 
-use super::{args, descriptors};
+use super::descriptors;
 use crate::apply::{self, Begun};
+use crate::cli::args;
 use crate::plan;
 
 /// Options with which an early pid 1 is of no use: output that is captured, and no run at all.
@@ -14,7 +15,7 @@ const OTHERS: [&str; 5] = ["--json", "--help", "-h", "--version", "-V"];
 
 /// Makes pid 1 early where the arguments look like those of a run, and the caller left nothing open that it would
 /// hold as long as the arguments are read. Where that fails, it is tried again for a policy, and told.
-pub(super) fn open(arguments: &[OsString]) -> Option<Begun> {
+pub(crate) fn open(arguments: &[OsString]) -> Option<Begun> {
     let own = Ids { uid: geteuid().as_raw(), gid: getegid().as_raw() };
     let may_serve = may_serve(arguments) && descriptors::is_nothing_inherited();
     may_serve.then(|| apply::begin(&plan::first_opening(own), None).ok()).flatten()

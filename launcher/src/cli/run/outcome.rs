@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use endow_policy::HostPath;
 use rustix::process::Signal;
 
-use super::error::{CommandError, Kind};
-use super::exit;
-use super::installation;
-use super::output::Output;
-use super::stages::Planned;
-use super::unfound;
+use super::not_found;
 use crate::apply::SpawnError;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::exit;
+use crate::cli::output::Output;
+use crate::cli::stages::Planned;
+use crate::cli::stages::installation;
 use crate::plan::step::ExecSpec;
 use crate::supervise::{Counted, Ended, Outcome};
 use crate::sys;
@@ -127,13 +127,13 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         Some(path) if error.kind == Kind::NotFound && !is_tried(&path, planned) => error
             .cause("no directory of PATH inside has it: those that are relative or absent inside are left out")
             .hint(format!("name it by its path: {}", path.display())),
-        found if error.kind == Kind::NotFound => unfound::explain(error, planned, found.as_deref()),
+        found if error.kind == Kind::NotFound => not_found::explain(error, planned, found.as_deref()),
         _ => error,
     }
 }
 
 /// Returns the deny pattern that hides a program.
-pub(super) fn hiding(path: &Path, planned: &Planned) -> Option<String> {
+pub(crate) fn hiding(path: &Path, planned: &Planned) -> Option<String> {
     let path = std::fs::canonicalize(path).ok().and_then(|path| HostPath::new(path).ok())?;
     let placed = planned.plan.placement.covering(&path.to_guest())?;
     let source = &placed.source.as_ref()?.path;

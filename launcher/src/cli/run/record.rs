@@ -12,8 +12,8 @@ use endow_vfs::state::{
 };
 use endow_vfs::working_copy::Taken;
 
-use super::stages::Planned;
 use crate::apply::Prepared;
+use crate::cli::stages::Planned;
 use crate::finish;
 use crate::plan::awaited::Awaited;
 use crate::plan::host::{HiddenName, HostFacts, ProgramDirectory};

@@ -11,14 +11,14 @@ use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
 use super::bridges;
-use super::denials::DenialsFile;
-use super::error::{CommandError, Kind};
-use super::explained;
-use super::guarding::{self, Heard};
-use super::missed::NotDone;
-use super::stages::Planned;
+use super::denial;
+use super::guard::{self, Heard};
+use super::not_done::NotDone;
 use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::report::denials::DenialsFile;
+use crate::cli::stages::Planned;
 use crate::finish::{self, LeftSettings, Published};
 use crate::network::nearby::Surroundings;
 use crate::network::{self, Log, PublishError, Served};
@@ -118,14 +118,14 @@ fn run_watched(
     let renewal = Renewal::new(&plan.supervise.renew, prepared.covers())
         .map_err(failed("can't watch covered names"))?;
     let watching =
-        guarding::watch(planned, prepared, since).map_err(failed("can't watch live mounts"))?;
+        guard::watch(planned, prepared, since).map_err(failed("can't watch live mounts"))?;
     let (tree, questions) = (OnceCell::new(), OnceCell::new());
     let judge: Judge<'_> = Box::new(|asked, is_there| {
         let tree = || tree.get_or_init(HostObjects::new);
-        let questions = questions.get_or_init(|| explained::questions(planned, tree()));
+        let questions = questions.get_or_init(|| denial::questions(planned, tree()));
         let part = given.part_of.filter(|_| !is_there);
-        let absent = part.and_then(|(at, of)| explained::left_out(asked, at, of));
-        absent.or_else(|| explained::explain(planned, questions, asked, is_there))
+        let absent = part.and_then(|(at, of)| denial::left_out(asked, at, of));
+        absent.or_else(|| denial::explain(planned, questions, asked, is_there))
     });
     let calls = calls(plan, prepared.run(), judge)?;
     let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
@@ -145,7 +145,7 @@ fn run_watched(
     }
     let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
     let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
-    let guarding = guarding::start(planned, watching).map_err(failed("can't watch live mounts"))?;
+    let guarding = guard::start(planned, watching).map_err(failed("can't watch live mounts"))?;
     let supervised =
         supervised.serving(served).guarding(guarding).with_adapters(Adapters::new(bridges, ends));
     let supervised = supervised.resting(given.rests);
@@ -199,7 +199,7 @@ fn end_live(
     supervised.put_back(&rules).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
     let left = supervised.into_parts();
     if matches!(left.held, Some((_, End::Early))) {
-        guarding::again(planned, prepared, since, notify);
+        guard::again(planned, prepared, since, notify);
     }
     rules.is_last = true;
     let held = left.renewal.iter().flat_map(|renewal| renewal.put_back(&rules));

@@ -6,9 +6,9 @@ use endow_policy::StateRules;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Bounds, JOURNAL, Listed, RunId, Settled, StateDir, StateError, expired};
 
-use super::error::CommandError;
-use super::sources;
-use super::surroundings::Surroundings;
+use crate::cli::error::CommandError;
+use crate::cli::sources;
+use crate::cli::sources::surroundings::Surroundings;
 
 /// How sizes become known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use endow_vfs::state::ChangeCounts;
 use endow_vfs::sync::ChangeKind;
 
-use super::error::CommandError;
-use super::picked::Picked;
+use super::locked::Picked;
+use crate::cli::error::CommandError;
 use crate::finish::{Looked, WrittenBack};
 
 /// Returns what of copy-on-write mounts is written back now.

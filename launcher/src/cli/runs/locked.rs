@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
-    ChangeCounts, Durability, Listed, Record, RunDir, RunId, RunState, StateDir, TreeOrigin,
-    TreeRecord,
+    ChangeCounts, Durability, LAYERS, Listed, Record, RunDir, RunId, RunState, StateDir,
+    TreeOrigin, TreeRecord, UNDO,
 };
 use endow_vfs::sync::checkpoint::{Checkpointed, PLACE};
 use endow_vfs::sync::{self, Ledger, SyncError};
-use rustix::io::Errno;
 
-use super::args::Chosen;
-use super::error::{CommandError, Kind};
-use super::kept::{Act, Kept, Opened, Verb};
-use super::output::Output;
-use super::{recounted, synced};
+use super::counts;
+use crate::cli::args::Chosen;
+use crate::cli::error::write_back::is_full;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::output::Output;
+use crate::cli::report::write_back;
+use crate::cli::runs::{Act, Kept, Opened, Verb};
 use crate::finish::{
     self, Gone, Landing, Looked, OfMount, Selection, Target, Targets, WriteBackError,
 };
@@ -80,7 +81,7 @@ pub(crate) fn pick_to_end(
     let picked = open(kept.open_begun(listed, verb)?, paths, (output, stuck, full))?;
     // An undo names all that it can't take back.
     if let Some(settled) = picked.settled.as_ref().filter(|_| verb.act != Act::Undo) {
-        synced::tell_covered(settled, output);
+        write_back::tell_covered(settled, output);
     }
     Ok(picked)
 }
@@ -186,15 +187,15 @@ impl Picked {
         let counted = self.record.changes.unwrap_or_default();
         // What became of trees and live mounts is in no ledger.
         let has_more = !self.record.trees.is_empty() || self.record.mounts.iter().any(|it| it.live);
-        let applied = if has_more { counted } else { recounted::applied(self)? };
+        let applied = if has_more { counted } else { counts::applied(self)? };
         let left = match state {
             RunState::Waiting if has_more => counted.left,
             RunState::Waiting => {
-                recounted::waiting(&finish::look(&self.run, &self.targets.open)?).left
+                counts::waiting(&finish::look(&self.run, &self.targets.open)?).left
             }
             _ => 0,
         };
-        self.finished = recounted::beyond(applied, counted);
+        self.finished = counts::beyond(applied, counted);
         let now = ChangeCounts { left, ..applied };
         self.record.changes = (state != RunState::Undone).then_some(now);
         Ok(())
@@ -373,7 +374,7 @@ impl Picked {
         if !self.is_recorded() || self.has_applied()? {
             return Ok(());
         }
-        for part in [PLACE, "undo"] {
+        for part in [PLACE, UNDO] {
             self.run.remove_part(&OsFs, Path::new(part))?;
         }
         Ok(())
@@ -432,7 +433,7 @@ impl Picked {
         if !state.is_settled() {
             return Ok(self.run.write_record(&OsFs, &self.record, durability)?);
         }
-        self.run.write_last_record(&OsFs, &self.record, durability, "layers")?;
+        self.run.write_last_record(&OsFs, &self.record, durability, LAYERS)?;
         finish::drop_layers(&self.run, &self.targets.open)?;
         // Nobody looks into them again who works on with the run.
         self.targets.open.iter_mut().for_each(|target| target.upper = None);
@@ -471,27 +472,4 @@ pub(crate) fn tell_gone(gone: &[&Gone], output: &Output) -> bool {
 
 fn nothing(path: &HostPath) -> CommandError {
     CommandError::new(Kind::Usage, "neither a run nor a change of this one").about(path)
-}
-
-fn is_full(error: &WriteBackError) -> bool {
-    std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
-        .filter_map(|error| error.downcast_ref::<Errno>())
-        .any(|errno| matches!(*errno, Errno::NOSPC | Errno::DQUOT))
-}
-
-impl From<WriteBackError> for CommandError {
-    fn from(error: WriteBackError) -> Self {
-        let (is_full, is_begun) = (is_full(&error), error.is_begun());
-        let this = Self::new(Kind::NotWrittenBack, error.to_string()).because(&error);
-        let this = this.hint(if is_begun {
-            "nothing is lost: what is done next with the run finishes it, and so does `endow gc`"
-        } else {
-            "nothing is lost: the run is kept as it is"
-        });
-        if is_full {
-            let room = "`endow gc`, `endow discard` and `endow runs rm` make room";
-            return this.hint("make room, then do it again").hint(room);
-        }
-        error.remedy().into_iter().fold(this, Self::hint)
-    }
 }

@@ -1,17 +1,24 @@
 //! Runs that were kept: which there are, and which one is meant.
 
+pub(crate) mod bounds;
+pub(crate) mod counts;
+pub(crate) mod locked;
+pub(crate) mod stage_directories;
+pub(crate) mod sweep;
+pub(crate) mod unguarded;
+
 use std::ffi::OsStr;
 
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{
     ChangeCounts, FindError, JOURNAL, Listed, Record, RunDir, RunState, StateDir, StateError,
-    TreeOrigin, Wanted, find,
+    TreeOrigin, UNDO, Wanted, find,
 };
 
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
-use super::{stale, surroundings};
+use crate::cli::sources::surroundings;
 use crate::finish;
 use crate::probe::real_path::without_dots;
 
@@ -243,16 +250,16 @@ impl Opened {
 
     /// Returns whether anything was ever staged, or begun to be.
     pub(crate) fn has_staged(&self) -> Result<bool, CommandError> {
-        Ok(self.dir.has(&OsFs, "undo")? || self.dir.has(&OsFs, "journal.new")?)
+        Ok(self.dir.has(&OsFs, UNDO)? || self.dir.has(&OsFs, "journal.new")?)
     }
 }
 
 /// Says what is in the way of a run's removal, and what would be lost with it.
 fn unfinished(opened: &Opened) -> CommandError {
     let id = opened.dir.id();
-    let undo = opened.dir.path().join("undo");
+    let undo = opened.dir.path().join(UNDO);
     let undo = undo.symlink_metadata().is_ok().then_some(undo);
-    let places = undo.into_iter().chain(stale::of(&opened.dir, &opened.record));
+    let places = undo.into_iter().chain(stage_directories::of(&opened.dir, &opened.record));
     let this = CommandError::new(Kind::Setup, "a write-back is not finished").about(id);
     let this = places.fold(this, |this, place| {
         this.cause(format!("what it took from the tree may be in {}", place.display()))

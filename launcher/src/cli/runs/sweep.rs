@@ -6,9 +6,10 @@ use std::time::SystemTime;
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{StateDir, Sweep};
 
-use super::error::Kind;
-use super::output::Output;
-use super::{picked, unguarded};
+use super::locked;
+use super::unguarded;
+use crate::cli::error::Kind;
+use crate::cli::output::Output;
 
 /// Takes a few dead runs away that hold nothing, others each time, and finishes write-backs that
 /// were begun: before the host is asked anything, so that this run sees all of them.
@@ -22,7 +23,7 @@ pub(crate) fn clear(state: &Path, output: &Output) {
     let Ok(swept) = state.sweep(&OsFs, sweep()) else { return };
     unguarded::tell(&swept.unguarded, output);
     for id in &swept.begun {
-        match picked::finish_left(&state, id, output) {
+        match locked::finish_left(&state, id, output) {
             Ok(true) => output.notice(&format!("finished the write-back of {id}")),
             Ok(false) => {}
             // Gone, or taken up by somebody else.

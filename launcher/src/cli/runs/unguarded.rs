@@ -9,7 +9,7 @@ use endow_policy::ProtectSet;
 use endow_vfs::fs::{Fs, Open, OsFs};
 use endow_vfs::state::{MountRecord, Record};
 
-use super::output::Output;
+use crate::cli::output::Output;
 use crate::plan::step::FileId;
 use crate::probe::HiddenOptions;
 use crate::{finish, probe, sys};
@@ -18,7 +18,7 @@ use crate::{finish, probe, sys};
 const NAMES: usize = 8;
 
 /// Tells of each run what is new at protected names of its live mounts.
-pub(super) fn tell(records: &[Record], output: &Output) {
+pub(crate) fn tell(records: &[Record], output: &Output) {
     for record in records {
         for mount in record.mounts.iter().filter(|mount| mount.is_held()) {
             let source = mount.source.as_path().display();
@@ -74,7 +74,6 @@ fn is_told(root: &OwnedFd, path: &Path, protect: &ProtectSet, since: SystemTime)
 
 fn born(root: &OwnedFd, path: &Path) -> Option<SystemTime> {
     let (above, name) = path.parent().zip(path.file_name())?;
-    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
     let above = OsFs.open_below(root.as_fd(), above, Open::List).ok()?;
     let (found, _) = sys::identity::at(&above, name).ok()?;
     (found.born != 0).then(|| UNIX_EPOCH + Duration::from_nanos(found.born))

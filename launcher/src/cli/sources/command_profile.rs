@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use endow_policy::{BackendSpec, MountSpec, Policy, builtin};
 
-use super::installation::{on_host, places};
-use super::sources;
 use super::surroundings::Surroundings;
+use crate::cli::sources;
+use crate::cli::stages::installation::{on_host, places};
 use crate::probe::small_file::is_absent;
 
 /// A profile, and the program for which it is.

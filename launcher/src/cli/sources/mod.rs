@@ -1,5 +1,9 @@
 //! Finds and reads the policy files of a run.
 
+pub(crate) mod command_profile;
+pub(crate) mod surroundings;
+pub(crate) mod trust;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -14,11 +18,10 @@ use endow_vfs::cas::Digest;
 
 use super::args::PolicyArgs;
 use super::error::{CommandError, Kind};
-use super::own_profile::{self, OwnProfile};
-use super::surroundings::{Dirs, Surroundings};
-use super::trusted;
 use crate::plan::POLICY_FILE;
 use crate::probe::small_file::{self, Links, SmallFile, is_absent};
+use command_profile::OwnProfile;
+use surroundings::{Dirs, Surroundings};
 
 /// Where the user's profiles are, below endow's configuration.
 const PROFILES: &str = "profiles";
@@ -44,7 +47,7 @@ pub(crate) fn read(
     surroundings: &Surroundings,
     command: Option<&OsStr>,
 ) -> Result<Found, CommandError> {
-    let profile = command.and_then(|command| own_profile::of(command, surroundings));
+    let profile = command.and_then(|command| command_profile::of(command, surroundings));
     let Some(profile) = profile else { return read_with(args, surroundings, None) };
     let found = read_with(args, surroundings, Some(&profile))?;
     if profile.is_planted(&found.policy) {
@@ -201,7 +204,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(Project, PolicyFile), CommandError> {
         let text = read_own(path)?;
         let file = self.parse_text(path, FileKind::Project, &text)?;
-        let trusted = trusted::is_trusted(&self.dirs().config, path, &text);
+        let trusted = trust::is_trusted(&self.dirs().config, path, &text);
         let vars = &self.surroundings.vars;
         let view = self.view(weaker)?;
         let weaker = compose(weaker, vars)?;

@@ -11,7 +11,7 @@ use endow_vfs::state::{StateError, make_private};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
-use super::error::{CommandError, Kind};
+use crate::cli::error::{CommandError, Kind};
 use crate::probe::git_dirs;
 use crate::probe::real_path;
 use crate::probe::small_file::says_absent;

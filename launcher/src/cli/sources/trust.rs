@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::sources::digest;
+use crate::cli::sources::digest;
 use crate::probe::small_file::{Links, SmallFile};
 
 /// The largest list that is read, in bytes.

@@ -14,8 +14,8 @@ use endow_policy::{
 use rustix::fs::{Mode, OFlags};
 use serde::Deserialize;
 
-use super::error::{CommandError, Kind};
-use super::surroundings::Surroundings;
+use crate::cli::error::{CommandError, Kind};
+use crate::cli::sources::surroundings::Surroundings;
 use crate::probe;
 
 /// The variable by which the agent knows which editor is its own.

@@ -10,7 +10,7 @@ use endow_policy::{
     Access, BackendSpec, GuestPath, HostPath, MountClass, MountOptions, MountSpec, Origin, Policy,
 };
 
-use super::surroundings::Surroundings;
+use crate::cli::sources::surroundings::Surroundings;
 use crate::plan::Search;
 
 /// How many links lead to a program at most (path_resolution(7)).

@@ -10,7 +10,8 @@ use super::{Cas, digest, of_store};
 use crate::cli::cache::{self, Collected};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
-use crate::cli::{sources, table};
+use crate::cli::output::table;
+use crate::cli::sources;
 
 pub(super) fn name(text: &str) -> Result<PinName, CommandError> {
     text.parse().map_err(|error: PinNameError| {

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::cli::args::{CasArgs, CasCommand};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::output::Output;
-use crate::cli::surroundings::{self, Surroundings};
+use crate::cli::sources::surroundings::{self, Surroundings};
 use crate::confined::{self, Reach};
 use crate::trees;
 

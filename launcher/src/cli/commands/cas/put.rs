@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 use super::{Cas, failed, keep, of_store};
 use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::json;
+use crate::cli::output::json_text;
+use crate::cli::output::progress::ProgressLine;
 use crate::cli::output::{Output, printable};
-use crate::cli::progress::ProgressLine;
 use crate::trees::{Amount, Progress};
 
 /// How often it is looked how far work has come.
@@ -136,7 +136,7 @@ fn tell(done: &[Done<'_>], output: &Output) {
 
 fn value(done: &Done<'_>) -> Value {
     json!({
-        "digest": done.digest.to_string(), "path": json::path(done.path),
+        "digest": done.digest.to_string(), "path": json_text::path(done.path),
         "kind": if done.tree.is_some() { "tree" } else { "file" },
         "files": done.tree.map(|tree| tree.0),
         "bytes": done.tree.map_or(done.digest.size, |tree| tree.1),

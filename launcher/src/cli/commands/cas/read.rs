@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use super::{Cas, digest, failed, of_store, of_tree};
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::json;
+use crate::cli::output::json_text;
+use crate::cli::output::progress::ProgressLine;
 use crate::cli::output::{Output, printable};
-use crate::cli::progress::ProgressLine;
 use crate::trees;
 
 const CHUNK: usize = 64 << 10;
@@ -172,14 +172,14 @@ fn line(entry: &Entry<Digest>) -> String {
 }
 
 fn value(entry: &Entry<Digest>) -> Value {
-    let path = json::path(&entry.path);
+    let path = json_text::path(&entry.path);
     match &entry.node {
         Node::Directory => json!({"path": path, "kind": "directory"}),
         Node::File { content, executable, .. } => json!({
             "path": path, "kind": "file", "digest": content.to_string(), "executable": executable,
         }),
         Node::Symlink { target } => {
-            let target = json::text(target.as_os_str().as_bytes());
+            let target = json_text::text(target.as_os_str().as_bytes());
             json!({"path": path, "kind": "symlink", "target": target})
         }
     }

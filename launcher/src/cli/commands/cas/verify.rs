@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Cas, digest, failed, of_store};
 use crate::cli::error::CommandError;
 use crate::cli::output::Output;
-use crate::cli::progress::ProgressLine;
+use crate::cli::output::progress::ProgressLine;
 use crate::trees::{self, Amount, Progress};
 
 /// What was compared, and what of it is damaged.

@@ -18,7 +18,7 @@ use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::exit;
 use crate::cli::output::Output;
-use crate::cli::surroundings::{self, Surroundings};
+use crate::cli::sources::surroundings::{self, Surroundings};
 use crate::trees;
 
 /// The most bytes of a command: `execve(2)` takes less.

@@ -17,9 +17,9 @@ use rustix::fs::{Mode, OFlags, open, openat};
 
 use self::options::{Asked, Options};
 use crate::cli::args::Style;
-use crate::cli::descriptors;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
+use crate::cli::run::descriptors;
 
 /// What the program itself ends with, whatever is wrong. A command that fails is no failure of it.
 const FAILURE: u8 = 1;

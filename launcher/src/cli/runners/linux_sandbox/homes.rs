@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::cli::error::CommandError;
-use crate::cli::surroundings;
+use crate::cli::sources::surroundings;
 
 /// Homes by their paths, with links in them and without.
 pub(super) struct Homes {

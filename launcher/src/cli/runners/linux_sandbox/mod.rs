@@ -20,11 +20,11 @@ use rustix::stdio::{dup2_stderr, dup2_stdout};
 use self::options::Options;
 use crate::cli::args::Style;
 use crate::cli::commands::run::{Purpose, supervised};
-use crate::cli::descriptors;
-use crate::cli::ending;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::exit;
 use crate::cli::output::Output;
+use crate::cli::run::descriptors;
+use crate::cli::run::outcome;
 use crate::supervise::Outcome;
 
 /// What the program itself ends with, whatever is wrong.
@@ -69,7 +69,7 @@ fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError>
             let signal = if run.ended.usage.is_some() { Signal::TERM } else { Signal::KILL };
             Ok(ExitCode::from(exit::of_signal(signal)))
         }
-        _ => ending::tell(&run.planned, &run.ended, output),
+        _ => outcome::tell(&run.planned, &run.ended, output),
     }
 }
 
