@@ -378,7 +378,7 @@ pub enum RecordError {
     #[error("can't read the record")]
     Unreadable(#[source] Errno),
     /// It is larger than any record.
-    #[error("larger than a record can be")]
+    #[error("larger than a record can be (64 MiB): too many names are hidden or protected")]
     TooLarge,
 }
 

@@ -120,14 +120,19 @@ impl RunDir {
     /// Writes what the run is, all of it or nothing.
     ///
     /// # Errors
-    /// A failing call; the record that was there is still there.
+    /// A failing call, or one that nobody could read since it is too large; the record that was there is still there.
     pub fn write_record(
         &self,
         fs: &dyn Fs,
         record: &Record,
         durability: Durability,
     ) -> Result<(), StateError> {
-        let written = write_whole(fs, self.dir.as_fd(), &record.to_json(), durability);
+        let text = record.to_json();
+        if text.len() as u64 > RECORD_MAX {
+            let (path, error) = (self.path().join(RECORD), RecordError::TooLarge);
+            return Err(StateError::Record { path, error });
+        }
+        let written = write_whole(fs, self.dir.as_fd(), &text, durability);
         written.map_err(failed("write", self.path().join(RECORD)))
     }
 

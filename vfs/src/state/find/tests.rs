@@ -156,3 +156,17 @@ fn list_does_not_keep_others_from_opening() {
         }
     });
 }
+
+/// With such a one nothing could be done with the run any more.
+#[test]
+fn record_that_nobody_could_read_is_not_written() {
+    let scratch = Scratch::new();
+    let run = open(&scratch).create_run(&OsFs, &id(1)).expect("a run");
+    let mut record = record(run.id(), RunState::Running);
+    run.write_record(&OsFs, &record, Durability::Cached).expect("written");
+    record.name = Some("n".repeat(64 << 20));
+    let refused = run.write_record(&OsFs, &record, Durability::Cached);
+    let is_told = matches!(refused, Err(StateError::Record { error: RecordError::TooLarge, .. }));
+    assert!(is_told, "{refused:?}");
+    assert!(run.read_record(&OsFs).is_ok_and(|record| record.is_some()));
+}
