@@ -31,7 +31,7 @@ pub(super) use refuse::{is_overlays, leads_out, users};
 /// layer may have any number of them. Measured: 1 KiB a name to compare, 2.4 KiB to write back.
 const MOST_NAMES: usize = 1 << 21;
 
-/// How many bytes of the path to it each name may have; it counts once more for as many again. The paths of a
+/// How many bytes of the path to it, and of its attributes, each name may have; it counts once more for as many again. The paths of a
 /// chain of directories are together as long as its length squared.
 const PATH_BYTES: usize = 256;
 
@@ -273,7 +273,7 @@ impl<'a> Collector<'a> {
     /// When the host changed the directory, and no entry explains the mark, it is one of the new
     /// files. Once something was written back, what left the layer with that may explain it.
     fn may_have_vanished(
-        &self,
+        &mut self,
         (both, dir): (&Both, &Dir<'a>),
         host: (Option<&Dir<'a>>, Option<Refusal>),
         names: &[OsString],
@@ -345,10 +345,15 @@ impl<'a> Collector<'a> {
         let each = 1 + path.as_os_str().len() / PATH_BYTES;
         let most = self.names_left / each;
         let entries = self.fs.list(dir, most.saturating_add(1)).map_err(io("list", path))?;
-        let left = self.names_left.checked_sub(entries.len().saturating_mul(each));
-        let too_many = || SyncError::TooMany { path: path.to_owned() };
-        self.names_left = left.ok_or_else(too_many)?;
+        self.count(entries.len().saturating_mul(each), path)?;
         Ok(entries.into_iter().map(|entry| entry.name).collect())
+    }
+
+    /// Takes what has to be remembered from what may be: names, and as much again for each [`PATH_BYTES`].
+    fn count(&mut self, names: usize, path: &Path) -> Result<(), SyncError> {
+        let too_many = || SyncError::TooMany { path: path.to_owned() };
+        self.names_left = self.names_left.checked_sub(names).ok_or_else(too_many)?;
+        Ok(())
     }
 
     /// Returns a conflict when the host's entry is not what it was when the run began.

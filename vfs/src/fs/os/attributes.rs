@@ -60,8 +60,8 @@ fn growing(mut call: impl FnMut(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> 
         Err(Errno::RANGE) => {
             let mut large = vec![0; 65536];
             let length = call(&mut large)?;
-            large.truncate(length);
-            Ok(large)
+            // As large as it is: a walk keeps those of many files.
+            Ok(large.get(..length).unwrap_or_default().to_vec())
         }
         Err(errno) => Err(errno),
     }

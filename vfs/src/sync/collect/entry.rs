@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::refuse::{self, Told};
-use super::{Both, Clock, Collector, Task, io, is_whiteout};
+use super::{Both, Clock, Collector, PATH_BYTES, Task, io, is_whiteout};
 use crate::fs::{Errno, Kind, Node};
 use crate::sync::apply::{open_readable, with_bits};
 use crate::sync::made_like;
@@ -97,15 +97,18 @@ impl<'a> Collector<'a> {
     }
 
     /// What overlayfs notes of an entry, and the user's attributes.
-    pub(super) fn told(&self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
+    pub(super) fn told(&mut self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
         if !matches!(found.node.status.kind, Kind::File | Kind::Directory) {
             return Ok(Told::default());
         }
         let at = found.dir.at(found.name);
         let bits = (found.node.status.mode, 0o400);
         let attributes = with_bits(self.fs, at, bits, || self.fs.attributes(at));
+        let attributes = attributes.map_err(io("look at", &found.path))?;
+        let bytes: usize = attributes.iter().map(|(_, value)| value.len()).sum();
+        self.count(bytes / PATH_BYTES, &found.path)?;
         let tell = if self.source.absent.is_some() { refuse::tell_plain } else { refuse::tell };
-        attributes.map(tell).map_err(io("look at", &found.path))
+        Ok(tell(attributes))
     }
 
     fn created(&mut self, entry: Entry<'_, '_, 'a>) -> Result<(), SyncError> {

@@ -154,6 +154,20 @@ fn long_path_counts_as_several_names() {
     assert!(matches!(most(6), Err(SyncError::TooMany { .. })), "{:?}", most(6));
 }
 
+/// Those of each file are kept until the write-back is over.
+#[test]
+fn long_attributes_count_as_several_names() {
+    let world = World::new(Where::Same, "true");
+    shell(world.run.path(), "touch upper/f");
+    let upper = world.upper_fd();
+    let at = At { dir: upper.as_fd(), name: "f".as_ref() };
+    OsFs.set_attribute(at, "user.a".as_ref(), &[b'a'; 1024]).expect("set");
+    let most = |most: usize| world.with_source(|source| collect_most(&OsFs, source, most).is_ok());
+    assert_eq!([most(5), most(4)], [true, false]);
+    let kept = OsFs.attributes(at).expect("read");
+    assert!(kept.iter().all(|(_, value)| value.capacity() < 2048), "no more than they take");
+}
+
 #[test]
 fn more_names_than_are_kept_in_memory_are_refused() {
     let world = World::new(Where::Same, "mkdir d; touch d/1 d/2 d/3");
