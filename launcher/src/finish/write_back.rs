@@ -266,18 +266,23 @@ pub(super) fn source<'a>(
     }
 }
 
-/// Finishes what a killed write-back or undo left.
-pub(crate) fn resume(run: &RunDir, targets: &Targets) -> Result<(), WriteBackError> {
-    end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places)).map(drop)
+/// Finishes what a killed write-back or undo left; returns where what somebody had put in the way was set aside.
+pub(crate) fn resume(run: &RunDir, targets: &Targets) -> Result<Vec<PathBuf>, WriteBackError> {
+    let ended = end_begun(run, targets, &|run, places| sync::resume(&OsFs, run, places))?;
+    Ok(set_aside(ended, targets))
 }
 
 /// Ends what a killed write-back or undo left as it stands; returns where what can neither be kept nor go back to its
 /// place was set aside.
 pub(crate) fn give_up(run: &RunDir, targets: &Targets) -> Result<Vec<PathBuf>, WriteBackError> {
     let ended = end_begun(run, targets, &|run, places| sync::give_up(&OsFs, run, places))?;
+    Ok(set_aside(ended, targets))
+}
+
+fn set_aside(ended: Option<Resumed>, targets: &Targets) -> Vec<PathBuf> {
     let root = |mount| targets.open.iter().find(|target| target.number == mount);
-    let set_aside = ended.into_iter().flat_map(|ended| ended.set_aside);
-    Ok(set_aside.filter_map(|it| Some(root(it.mount)?.path.as_path().join(it.place))).collect())
+    let all = ended.into_iter().flat_map(|ended| ended.set_aside);
+    all.filter_map(|it| Some(root(it.mount)?.path.as_path().join(it.place))).collect()
 }
 
 type Ending<'e> =

@@ -35,6 +35,8 @@ pub(crate) enum Lack {
     Reading,
     /// No bytes can be copied.
     Room,
+    /// No attribute `user.large` can be kept.
+    Attribute,
     /// Nothing can be given to another owner or group. What has a name that begins so and is sticky, as no copy is
     /// before it is whole, is somebody else's.
     Owner,
@@ -47,6 +49,8 @@ pub(crate) enum Race {
     Before(Box<dyn FnOnce() + Send>),
     /// The same right after it.
     After(Box<dyn FnOnce() + Send>),
+    /// Somebody does something right after the next directory is listed, and before it is looked at what is in it.
+    Listed(Box<dyn FnOnce() + Send>),
     /// Who was cutting a file short is done with it, which who looks for data waits for.
     Cut(Box<dyn FnOnce() + Send>),
     /// All calls after it fail.
@@ -198,7 +202,11 @@ impl Fs for FaultyFs {
     }
 
     fn list(&self, dir: BorrowedFd<'_>, limit: usize) -> Result<Vec<Entry>> {
-        self.tick()?.list(dir, limit)
+        let listed = self.tick()?.list(dir, limit);
+        if let Some(Race::Listed(act)) = self.next(|race| matches!(race, Race::Listed(_))) {
+            act();
+        }
+        listed
     }
 
     fn read_link(&self, at: BorrowedFd<'_>, name: &OsStr) -> Result<OsString> {
@@ -304,6 +312,9 @@ impl Fs for FaultyFs {
     }
 
     fn set_attribute(&self, at: At<'_>, name: &OsStr, value: &[u8]) -> Result<()> {
+        if name == "user.large" {
+            self.has(Lack::Attribute)?;
+        }
         self.tick()?.set_attribute(at, name, value)
     }
 

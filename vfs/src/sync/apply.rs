@@ -16,8 +16,7 @@ use std::os::fd::BorrowedFd;
 use super::collect::io;
 use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
 use super::{
-    Applied, ChangeKind, Identity, Operation, Place, Refusal, Refused, Seen, SyncError, SyncPlan,
-    SyncReport,
+    Applied, ChangeKind, Identity, Operation, Place, Refusal, Seen, SyncError, SyncPlan, SyncReport,
 };
 use crate::fs::{Errno, Fs, Kind};
 use std::ffi::OsStr;
@@ -32,6 +31,7 @@ pub use home::SetAside;
 #[cfg(test)]
 pub(crate) use probe::SCRATCH;
 pub(super) use probe::{Moves, can_exchange, must_move};
+use stage::{Amended, Placed};
 pub(super) use workplace::{Workplace, clear, clear_undo, make_own, name as number_name, own_path};
 pub use workplace::{remove_stage, stage_name};
 
@@ -79,7 +79,7 @@ pub fn apply(
     let places: Vec<MountPlace<'_>> = plans.iter().map(|(place, _)| *place).collect();
     clear(fs, run, &places, &ledger)?;
     let staged = stage_all(fs, run, plans, &ledger);
-    let (mut batch, mut benches) = match staged {
+    let (mut batch, mut workplaces) = match staged {
         Ok(staged) => staged,
         Err(error) => {
             // The error that counts is the first; what is left here is swept by the next command.
@@ -87,8 +87,8 @@ pub fn apply(
             return Err(error);
         }
     };
-    publish_or_clear(fs, run, &places, (&batch, &benches), &ledger)?;
-    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut benches))?;
+    publish_or_clear(fs, run, &places, (&batch, &workplaces), &ledger)?;
+    let (outcomes, aside) = carry_out(fs, run, &mut ledger, (&mut batch, &mut workplaces))?;
     let mut parts = batch.mounts.iter().zip(&outcomes);
     for ((place, plan), report) in plans.iter().zip(&mut reports) {
         if plan.operations.is_empty() {
@@ -98,6 +98,8 @@ pub fn apply(
             debug_assert_eq!(part.mount, place.number);
             tell(report, part, outcomes);
         }
+        let aside = aside.iter().filter(|it| it.mount == place.number);
+        report.set_aside.extend(aside.map(|it| it.place.clone()));
     }
     Ok(reports)
 }
@@ -107,10 +109,10 @@ pub(super) fn publish_or_clear(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
-    (batch, benches): (&Batch, &[Workplace<'_>]),
+    (batch, workplaces): (&Batch, &[Workplace<'_>]),
     ledger: &Ledger,
 ) -> Result<(), SyncError> {
-    let published = publish(fs, run, batch, benches);
+    let published = publish(fs, run, batch, workplaces);
     if published.is_err() && matches!(journal::has_journal(fs, run.dir), Ok(false)) {
         // The error that counts is the first; what is left here is swept by `endow gc`.
         drop(clear(fs, run, mounts, ledger));
@@ -118,18 +120,18 @@ pub(super) fn publish_or_clear(
     published
 }
 
-/// Does what the journal says, and notes it; returns what became of each step, by mount.
+/// Does what the journal says, and notes it; returns what became of each step, by mount, and what was set aside.
 pub(super) fn carry_out(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     ledger: &mut Ledger,
-    (batch, benches): (&mut Batch, &mut [Workplace<'_>]),
-) -> Result<Vec<Vec<Outcome>>, SyncError> {
+    (batch, workplaces): (&mut Batch, &mut [Workplace<'_>]),
+) -> Result<(Vec<Vec<Outcome>>, Vec<SetAside>), SyncError> {
     let begun = SyncError::begun(batch.direction);
-    let mut outcomes = carry(fs, benches, batch, false).map_err(&begun)?;
+    let mut outcomes = carry(fs, workplaces, batch, false).map_err(&begun)?;
     let ending = (outcomes.as_mut_slice(), Homeless::Fails);
-    finish(fs, run, ledger, (batch, benches), ending).map_err(begun)?;
-    Ok(outcomes)
+    let aside = finish(fs, run, ledger, (batch, workplaces), ending).map_err(begun)?;
+    Ok((outcomes, aside))
 }
 
 fn report_of(plan: &SyncPlan) -> SyncReport {
@@ -160,11 +162,11 @@ pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outco
             Outcome::Lost(conflict) | Outcome::Kept(conflict) => {
                 report.lost(step.path.clone(), kind, *conflict);
             }
-            Outcome::Failed(_) if step.is_barred => {
-                report.conflicts.retain(|found| found.path != step.path);
-                let (path, reason) = (step.path.clone(), Refusal::Unreadable);
-                report.refused.push(Refused { path, reason });
+            Outcome::Failed(_) if step.is_barred => report.refuse(step, Refusal::Unreadable),
+            Outcome::Failed(errno) if amend::is_beyond(*errno) => {
+                report.refuse(step, Refusal::Beyond);
             }
+            Outcome::Stays => report.refuse(step, Refusal::Moved),
             Outcome::Failed(errno) => {
                 report.conflicts.retain(|found| found.path != step.path);
                 report.failed.push(super::Failed { path: step.path.clone(), errno: *errno });
@@ -183,7 +185,7 @@ fn stage_all<'a>(
     ledger: &Ledger,
 ) -> Result<Staged<'a>, SyncError> {
     let mut batch = Batch::new(Direction::Apply, ledger);
-    let mut benches = Vec::new();
+    let mut workplaces = Vec::new();
     for (place, plan) in plans.iter().filter(|(_, plan)| !plan.operations.is_empty()) {
         let mut workplace = Workplace::open(fs, run, place, &|root| plan.root == Some(*root))?;
         if plan.opens {
@@ -192,9 +194,9 @@ fn stage_all<'a>(
         must_move(fs, &mut workplace, Moves::of_plan(plan))?;
         let part = stage_mount(fs, &mut workplace, place, plan, &mut batch.next)?;
         batch.mounts.push(part);
-        benches.push(workplace);
+        workplaces.push(workplace);
     }
-    Ok((batch, benches))
+    Ok((batch, workplaces))
 }
 
 fn stage_mount(
@@ -246,6 +248,7 @@ fn stage_operations(
             },
             Operation::Amend(amend) => {
                 let on = amend.host.or_else(|| made.get(amend.path.as_path()).copied());
+                let amended = stage.amend(fs, amend, on)?;
                 Step {
                     change: amend.is_change.then_some(ChangeKind::Attributes),
                     node: on.map_or(Kind::Directory, |seen| seen.kind),
@@ -254,7 +257,8 @@ fn stage_operations(
                     old: amend.host,
                     before: amend.before.clone(),
                     after: amend.after.clone(),
-                    is_within: stage.amend(fs, amend, on)?,
+                    is_within: amended == Amended::Within,
+                    is_beyond: amended == Amended::Beyond,
                     links: amend.host.and_then(|on| (on.kind != Kind::Directory).then_some(1)),
                     ..blank(&amend.path, *next)
                 }
@@ -272,7 +276,8 @@ fn staged<'p>(
     (place, plan): (&'p Place, &SyncPlan),
     (number, made): (u32, &mut HashMap<&'p Path, Seen>),
 ) -> Result<Step, SyncError> {
-    let (new, is_within) = stage.place(fs, place, number)?;
+    let Placed { seen, is_within } = stage.place(fs, place, number)?;
+    let new = seen.unwrap_or(place.upper);
     if place.upper.kind == Kind::Directory {
         made.insert(&place.path, new);
         if plan.whole && place.over.is_none() && !is_within {
@@ -288,6 +293,7 @@ fn staged<'p>(
         below: place.below.clone(),
         merged: place.merged.is_some().then_some(place.upper),
         is_within,
+        is_beyond: seen.is_none(),
         ..blank(&place.path, number)
     })
 }
@@ -313,6 +319,7 @@ pub(super) fn blank(path: &Path, number: u32) -> Step {
         merged: None,
         is_kept: false,
         is_barred: false,
+        is_beyond: false,
         lacks: Vec::new(),
     }
 }

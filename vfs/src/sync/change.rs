@@ -99,7 +99,17 @@ impl Seen {
             || (self.size == other.size && self.modified == other.modified);
         self.is_same_inode(other) && self.mode == other.mode && is_same_content
     }
+
+    /// Returns what a move keeps of an entry: its kind, size and time of modification. The inode in a layer is another
+    /// one than the host's.
+    pub(super) fn traits(&self) -> Traits {
+        let size = if self.kind == Kind::Directory { 0 } else { self.size };
+        (self.kind, size, self.modified)
+    }
 }
+
+/// What a move keeps of an entry.
+pub(super) type Traits = (Kind, u64, Time);
 
 /// Mode, time and attributes that an entry gets or had; `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,6 +196,8 @@ pub enum Refusal {
     Unreadable,
     /// The directory it stands in is not written back.
     Ancestor,
+    /// A file system can't keep it: it is too large, or has attributes that are.
+    Beyond,
     /// It would take away what the run moved to where it is not written back.
     Moved,
     /// It would take a git repository away.

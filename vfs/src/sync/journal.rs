@@ -137,6 +137,9 @@ pub(super) struct Step {
     /// It is not done: what it would displace can't be read, and so not be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_barred: bool,
+    /// It is not done: what it puts in place, or what it would displace, is beyond what a file system can keep.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_beyond: bool,
     /// What the copy of what it displaces lacks, by paths below that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) lacks: Vec<Lacking>,
@@ -146,6 +149,15 @@ impl Step {
     /// Whether something goes from the tree to the stage by it.
     pub(super) fn displaces(&self) -> bool {
         matches!(self.act, Act::Swap | Act::Take)
+    }
+
+    /// Returns whether an entry is what the step put there, and nobody wrote to it since.
+    pub(super) fn has_left(&self, found: &Seen) -> bool {
+        self.new.is_some_and(|new| {
+            let modified = self.after.modified.unwrap_or(new.modified);
+            let is_as_left = found.size == new.size && found.modified == modified;
+            found.is_same_inode(&new) && (found.kind == Kind::Directory || is_as_left)
+        })
     }
 }
 

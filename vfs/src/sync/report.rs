@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ChangeKind, Conflict, Direction, HeldPath, LeftOut, Refused, Resolved};
+use super::journal::Step;
+use super::{ChangeKind, Conflict, Direction, HeldPath, LeftOut, Refusal, Refused, Resolved};
 use crate::fs::{Errno, Kind};
 
 /// A change that was made.
@@ -40,6 +41,8 @@ pub struct SyncReport {
     pub left_out: Vec<LeftOut>,
     /// What the kernel did not allow; all else is done.
     pub failed: Vec<Failed>,
+    /// Where in the tree now stands what somebody had put in the way meanwhile, and could not stay there.
+    pub set_aside: Vec<PathBuf>,
 }
 
 impl SyncReport {
@@ -60,6 +63,11 @@ impl SyncReport {
             | LeftOut::Blocked(_)
             | LeftOut::Aborted(_) => None,
         })
+    }
+
+    pub(super) fn refuse(&mut self, step: &Step, reason: Refusal) {
+        self.conflicts.retain(|found| found.path != step.path);
+        self.refused.push(Refused { path: step.path.clone(), reason });
     }
 
     pub(super) fn lost(&mut self, path: PathBuf, kind: ChangeKind, conflict: Conflict) {

@@ -1,4 +1,5 @@
 mod acls;
+mod beyond;
 mod chains;
 mod checkpoint;
 mod checkpoint_later;
@@ -15,6 +16,7 @@ mod links_apart;
 mod merging;
 mod moving;
 mod pruning;
+mod put_back;
 mod races;
 mod random;
 mod refreshed;

@@ -37,6 +37,8 @@ pub struct UndoReport {
     pub restored: Vec<Restored>,
     /// What the kernel did not allow, or whose undo data is gone.
     pub failed: Vec<Failed>,
+    /// Where in the tree now stands what somebody had put in the way meanwhile, and could not stay there.
+    pub set_aside: Vec<PathBuf>,
     /// Something was to be taken back, and another directory stands in the place of the one that was written to.
     pub is_other_root: bool,
 }
@@ -132,12 +134,14 @@ fn take_back(
     }
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &workplaces), &ledger)?;
-    let outcomes = carry_out(fs, run, &mut ledger, (&mut batch, &mut workplaces))?;
+    let (outcomes, aside) = carry_out(fs, run, &mut ledger, (&mut batch, &mut workplaces))?;
     tell(&mut reports, &batch, &outcomes);
     let done = (&batch, outcomes.as_slice());
     let mut restored = follow::restored(fs, &mut workplaces, &displaced, done);
     for report in &mut reports {
         report.restored = restored.remove(&report.mount).unwrap_or_default();
+        let aside = aside.iter().filter(|it| it.mount == report.mount);
+        report.set_aside.extend(aside.map(|it| it.place.clone()));
     }
     Ok(reports)
 }
@@ -158,7 +162,7 @@ fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
                 }
                 Outcome::Lost(_) | Outcome::Kept(_) => report.changed_since.push(path),
                 Outcome::Failed(errno) => report.failed.push(Failed { path, errno: *errno }),
-                Outcome::Skipped => {}
+                Outcome::Stays | Outcome::Skipped => {}
             }
         }
     }

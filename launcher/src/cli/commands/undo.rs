@@ -195,6 +195,7 @@ fn tell(
     let changed = paths(|it| it.changed_since.iter().map(PathBuf::as_path).collect());
     let later = paths(|it| it.later.iter().map(PathBuf::as_path).collect());
     let failed = paths(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    let aside = paths(|it| it.set_aside.iter().map(PathBuf::as_path).collect());
     let lacking = lacking(reports);
     if output.is_json() {
         let list =
@@ -202,7 +203,7 @@ fn tell(
         output.json(&json!({
             "version": 1, "run": id, "state": state.word(), "undone": list(&undone),
             "changed_since": list(&changed), "later": list(&later), "failed": list(&failed),
-            "gone": list(&left.paths()), "uncovered": left.json(),
+            "set_aside": list(&aside), "gone": list(&left.paths()), "uncovered": left.json(),
             "lacking": lacking.iter()
                 .map(|(path, what)| json!({"path": json_text::path(path), "reason": what}))
                 .collect::<Vec<Value>>(),
@@ -215,6 +216,9 @@ fn tell(
     tell_later(&later, id, output);
     for path in &failed {
         output.warning(&format!("could not be taken back: {}", path.display()));
+    }
+    for place in &aside {
+        output.warning(&format!("{}: {}", write_back::SET_ASIDE, place.display()));
     }
     for (path, what) in &lacking {
         output.warning(&format!("{what}: {}", path.display()));

@@ -22,6 +22,8 @@ use crate::supervise::Outcome;
 
 /// The most names that one line lists.
 const NAMES_MAX: usize = 3;
+/// What is said of what somebody put in the way of a write-back, and neither stayed there nor is kept with the run.
+pub(crate) const SET_ASIDE: &str = "set aside, it could not stay where it was";
 /// The most entries of a list in the report.
 const LIST_MAX: usize = 10_000;
 
@@ -242,6 +244,7 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         (refused, Weight::Short, "refused", look.clone()),
         (stuck, Weight::Short, "not written back, for what is above stays as it is", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
+        (all(set_aside), Weight::Told, SET_ASIDE, "move it where it belongs".to_owned()),
         (held, of_held, "held for review", format!("endow apply {id} PATH")),
         (all(|it| it.dropped().collect()), Weight::Noted, "dropped", "--sync-only".to_owned()),
     ];
@@ -251,6 +254,10 @@ fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
         weight,
     })
     .collect()
+}
+
+fn set_aside(report: &SyncReport) -> Vec<&Path> {
+    report.set_aside.iter().map(PathBuf::as_path).collect()
 }
 
 /// Whether changes that wait do so because the run was ended: they were to be written back.
@@ -335,6 +342,9 @@ pub(crate) fn sync(sync: &finish::Finished) -> Value {
         "left_out": each(&|at, report| {
             report.left_out.iter().map(|it| place(at, left_out(it))).collect()
         }),
+        "set_aside": each(&|at, report| {
+            report.set_aside.iter().map(|it| place(at, it)).collect()
+        }),
         "lost": sync.lost.iter().map(|lost| {
             let at: OsString = lost.at.as_path().into();
             json!({"path": report::text(&at), "reason": in_one_line(&lost.error)})
@@ -400,6 +410,9 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::ForeignOwner => "it belongs to another user",
         Refusal::Reserved => "a name that endow uses itself",
         Refusal::Unreadable => "it can't be read",
+        Refusal::Beyond => {
+            "a file system can't keep it: it is too large, or has attributes that are"
+        }
         Refusal::Moved => "what was moved from here can't be written back",
         Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",

@@ -164,7 +164,7 @@ impl Picked {
     fn finish_begun(&self, stuck: Stuck, output: &Output) -> Result<(), CommandError> {
         let finished = match finish::resume(&self.run, &self.targets) {
             Err(_) if stuck == Stuck::GivenUp => finish::give_up(&self.run, &self.targets),
-            finished => finished.map(|()| Vec::new()),
+            finished => finished,
         };
         let set_aside = finished.map_err(|error| {
             let id = self.run.id();
@@ -176,8 +176,7 @@ impl Picked {
             this.hint(format!("`endow discard --force {id}` gives up what of it can't be done"))
         })?;
         for place in set_aside {
-            let text = format!("set aside, it can't be kept nor go back: {}", place.display());
-            output.warning(&text);
+            output.warning(&format!("{}: {}", write_back::SET_ASIDE, place.display()));
         }
         Ok(())
     }

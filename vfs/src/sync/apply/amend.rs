@@ -42,13 +42,27 @@ pub(in crate::sync) fn set_user(
     let mut new: Vec<_> = after.iter().filter(|attribute| !before.contains(attribute)).collect();
     // An ACL may take from the owner what the others need.
     new.sort_by_key(|(name, _)| is_acl(name));
-    for (name, value) in new {
-        match fs.set_attribute(at, name, value) {
-            Err(Errno::OPNOTSUPP) if is_acl(name) => kept &= !GROUP,
+    for attribute in new {
+        match set_one(fs, at, attribute) {
+            Err(Errno::OPNOTSUPP) if is_acl(&attribute.0) => kept &= !GROUP,
             result => result?,
         }
     }
     Ok(kept)
+}
+
+/// Whether an error says that a file system can't keep what it was given, however much room there is: attributes, or a file
+/// of that size.
+pub(super) fn is_beyond(errno: Errno) -> bool {
+    matches!(errno, Errno::TOOBIG | Errno::RANGE | Errno::OPNOTSUPP | Errno::FBIG)
+}
+
+/// Sets an attribute. Where all of a name's must have room in one block, as on ext4, a full block is no full disk.
+fn set_one(fs: &dyn Fs, at: At<'_>, (name, value): &Attribute) -> Result<()> {
+    match fs.set_attribute(at, name, value) {
+        Err(Errno::NOSPC | Errno::DQUOT) => Err(Errno::TOOBIG),
+        result => result,
+    }
 }
 
 /// Sets attributes of a name that is `seen`; done twice it is as done once.

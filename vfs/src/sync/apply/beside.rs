@@ -32,12 +32,12 @@ pub(super) struct Beside<'a> {
 }
 
 impl Beside<'_> {
-    /// Opens the stage, making it when it is not there.
-    pub(super) fn open(&self, fs: &dyn Fs) -> Result<OwnedFd> {
+    /// Opens the stage, making it when it is not there; tells whether it was made.
+    pub(super) fn open(&self, fs: &dyn Fs) -> Result<(OwnedFd, bool)> {
         match fs.make_dir(self.root, self.name, 0o700) {
             Err(Errno::EXIST) => {
                 if let Some(stage) = self.own(fs)? {
-                    return Ok(stage);
+                    return Ok((stage, false));
                 }
                 fs.remove_dir(self.root, self.name)?;
                 fs.make_dir(self.root, self.name, 0o700)?;
@@ -48,7 +48,7 @@ impl Beside<'_> {
         let stage = fs.open_dir(self.root, self.name)?;
         let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
         self.write_note(fs, (&self.note(), &made))?;
-        Ok(stage)
+        Ok((stage, true))
     }
 
     /// Notes the bits of the root before it is opened up.

@@ -1,20 +1,25 @@
 //! Committing: names are swapped, one step after the other.
 
+mod back;
+mod below;
 mod judge;
+mod stageless;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::amend::{set, with_writable};
+use super::amend::{is_beyond, set, with_writable};
 use super::workplace::{Workplace, name};
 use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::sync::change::Traits;
 use crate::sync::collect::{io, is_overlays};
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
-use crate::sync::root::{Closed, Dir, Opened, Root};
+use crate::sync::root::{Dir, Opened};
 use crate::sync::{Conflict, Seen, SyncError};
+use below::is_same_below;
 pub(super) use judge::GIVEN_UP;
 pub(in crate::sync) use judge::judge;
 
@@ -32,6 +37,8 @@ pub(in crate::sync) enum Outcome {
     Kept(Conflict),
     /// The kernel does not allow it.
     Failed(Errno),
+    /// It would take away what the run moved to where it could not be put.
+    Stays,
     /// There was nothing to do it on.
     Skipped,
 }
@@ -60,6 +67,8 @@ struct Carrier<'c, 'a> {
     workplace: &'c mut Workplace<'a>,
     direction: Direction,
     is_again: bool,
+    /// It goes on after somebody took the stage away.
+    is_stage_new: bool,
     parents: HashMap<&'c Path, &'c Seen>,
     /// The directory whose inode was compared last.
     checked: Option<PathBuf>,
@@ -70,6 +79,8 @@ struct Carrier<'c, 'a> {
     lacking: HashSet<PathBuf>,
     /// Inodes whose time of change is of our own making.
     moved: HashSet<u64>,
+    /// What should have been put in place, and was not.
+    unplaced: HashSet<Traits>,
 }
 
 impl<'c, 'a> Carrier<'c, 'a> {
@@ -88,17 +99,20 @@ impl<'c, 'a> Carrier<'c, 'a> {
         }
         let (lost, lacking, moved) = (HashSet::new(), HashSet::new(), HashSet::new());
         let (checked, git_dirs) = (None, GitDirs::default());
+        let is_stage_new = is_again && workplace.is_stage_new();
         Self {
             fs,
             workplace,
             direction,
             is_again,
+            is_stage_new,
             parents,
             checked,
             lost,
             git_dirs,
             lacking,
             moved,
+            unplaced: HashSet::new(),
         }
     }
 
@@ -107,6 +121,9 @@ impl<'c, 'a> Carrier<'c, 'a> {
         for step in &part.steps {
             let outcome = self.step(step)?;
             self.note_lacking(step, outcome);
+            if outcome != Outcome::Done && matches!(step.act, Act::Put | Act::Swap) {
+                self.unplaced.extend(step.new.map(|new| new.traits()));
+            }
             if outcome != Outcome::Done && step.node == Kind::Directory && step.act != Act::Amend {
                 self.lost.insert(step.path.clone());
             }
@@ -129,32 +146,55 @@ impl<'c, 'a> Carrier<'c, 'a> {
         {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
-        if step.is_within && self.direction == Direction::Apply {
-            return Ok(Outcome::Done);
-        }
-        if step.is_barred && self.direction == Direction::Apply {
-            return Ok(Outcome::Failed(Errno::ACCESS));
+        if self.direction == Direction::Apply
+            && let Some(outcome) = self.decided(step)
+        {
+            return Ok(outcome);
         }
         if self.lacks_objects(&step.path) {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
+        let is_again = self.is_again;
+        let done = self.tried(step);
+        self.is_again = is_again;
+        match done {
+            Ok(outcome) => Ok(outcome),
+            Err(errno) => outcome_of(errno).ok_or_else(|| io("write", &step.path)(errno)),
+        }
+    }
+
+    /// Returns what becomes of a step whatever stands there.
+    fn decided(&self, step: &Step) -> Option<Outcome> {
+        let is_unplaced = |seen: &Seen| self.unplaced.contains(&seen.traits());
+        let mut displaced = step.old.iter().chain(step.below.iter().map(|(_, seen)| seen));
+        if step.is_beyond {
+            Some(Outcome::Failed(Errno::TOOBIG))
+        } else if step.is_barred {
+            Some(Outcome::Failed(Errno::ACCESS))
+        } else if step.act == Act::Take && displaced.any(is_unplaced) {
+            Some(Outcome::Stays)
+        } else {
+            step.is_within.then_some(Outcome::Done)
+        }
+    }
+
+    fn tried(&mut self, step: &Step) -> Result<Outcome> {
         for _ in 0..TRIES {
             let result = match step.act {
+                Act::Amend => self.amend(step),
+                _ if self.has_lost_its_stage(step)? => self.without_stage(step),
                 Act::Put => self.put(step),
                 Act::Swap => self.swap(step),
                 Act::Take => self.take(step),
-                Act::Amend => self.amend(step),
             };
             match result {
-                Ok(outcome) => return Ok(outcome),
+                // What was tried may be done.
                 Err(Errno::INTR) => self.is_again = true,
                 Err(Errno::ACCESS) if self.opens_way(step) => {}
-                Err(errno) => {
-                    return outcome_of(errno).ok_or_else(|| io("write", &step.path)(errno));
-                }
+                result => return result,
             }
         }
-        Err(io("write", &step.path)(Errno::INTR))
+        Err(Errno::INTR)
     }
 
     /// Opens directories that keep their owner out of a place, in an undo: the run closed them.
@@ -199,52 +239,32 @@ impl<'c, 'a> Carrier<'c, 'a> {
     fn swap(&mut self, step: &Step) -> Result<Outcome> {
         // Done already, it is judged by what it displaced: the directories that lead to it may be
         // gone by later steps.
-        let is_done = self.is_again && !self.is_staged(step)?;
-        if is_done && self.is_displaced(step)? {
-            return Ok(Outcome::Done);
+        if self.is_again && !self.is_staged(step)? {
+            return self.displaced(step);
         }
         let (dir, leaf) = self.parent(step)?;
-        let (fs, number) = (self.fs, name(step.number));
-        if !is_done {
-            if let Some(conflict) = self.differs(step, dir.at(leaf))? {
-                return Ok(Outcome::Lost(conflict));
-            }
-            self.strip(step)?;
-            let exchange = |staged: At<'_>, target: At<'_>| fs.exchange(staged, target);
-            self.moving(step, dir.at(leaf), exchange, &number)?;
-            if self.is_displaced(step)? {
-                return Ok(Outcome::Done);
-            }
+        if let Some(conflict) = self.differs(step, dir.at(leaf))? {
+            return Ok(Outcome::Lost(conflict));
         }
-        let staged = At { dir: self.workplace.stage(), name: &number };
-        Ok(match fs.exchange(staged, dir.at(leaf)) {
-            Ok(()) => Outcome::Lost(Conflict::Changed),
-            Err(_) => Outcome::Kept(Conflict::Changed),
-        })
+        self.strip(step)?;
+        let (fs, number) = (self.fs, name(step.number));
+        let exchange = |staged: At<'_>, target: At<'_>| fs.exchange(staged, target);
+        self.moving(step, dir.at(leaf), exchange, &number)?;
+        self.displaced(step)
     }
 
     fn take(&mut self, step: &Step) -> Result<Outcome> {
         let (fs, number) = (self.fs, name(step.number));
-        let is_done = self.is_again && self.is_taken(&number)?;
-        if is_done && self.is_displaced(step)? {
-            return Ok(Outcome::Done);
+        if self.is_again && self.is_taken(&number)? {
+            return self.displaced(step);
         }
         let (dir, leaf) = self.parent(step)?;
-        if !is_done {
-            if let Some(conflict) = self.differs(step, dir.at(leaf))? {
-                return Ok(Outcome::Lost(conflict));
-            }
-            let take = |staged: At<'_>, target: At<'_>| fs.rename_new(target, staged);
-            self.moving(step, dir.at(leaf), take, &number)?;
-            if self.is_displaced(step)? {
-                return Ok(Outcome::Done);
-            }
+        if let Some(conflict) = self.differs(step, dir.at(leaf))? {
+            return Ok(Outcome::Lost(conflict));
         }
-        let staged = At { dir: self.workplace.stage(), name: &number };
-        Ok(match fs.rename_new(staged, dir.at(leaf)) {
-            Ok(()) => Outcome::Lost(Conflict::Changed),
-            Err(_) => Outcome::Kept(Conflict::Changed),
-        })
+        let take = |staged: At<'_>, target: At<'_>| fs.rename_new(target, staged);
+        self.moving(step, dir.at(leaf), take, &number)?;
+        self.displaced(step)
     }
 
     fn amend(&mut self, step: &Step) -> Result<Outcome> {
@@ -270,7 +290,14 @@ impl<'c, 'a> Carrier<'c, 'a> {
             None => return Ok(Outcome::Lost(Conflict::Vanished)),
             Some(_) => return Ok(Outcome::Lost(Conflict::Changed)),
         }
-        set(self.fs, dir.at(leaf), &on, &step.after)?;
+        match set(self.fs, dir.at(leaf), &on, &step.after) {
+            Err(errno) if is_beyond(errno) => {
+                // Some of them may be set.
+                let _ = set(self.fs, dir.at(leaf), &on, &step.before);
+                return Ok(Outcome::Failed(errno));
+            }
+            result => result?,
+        }
         if let Some(mode) = step.after.mode {
             self.workplace.root.will_have(&step.path, mode);
         }
@@ -279,7 +306,11 @@ impl<'c, 'a> Carrier<'c, 'a> {
 
     /// Opens the directory that a step names something in, if it is the one that was planned for.
     fn parent<'p>(&mut self, step: &'p Step) -> Result<(Dir<'a>, &'p OsStr)> {
-        let (dir, leaf) = self.workplace.root.above(&step.path)?;
+        let (dir, leaf) = match self.workplace.root.above(&step.path) {
+            // Another file system is mounted on the way.
+            Err(Errno::XDEV) => return Err(Errno::NOTDIR),
+            result => result?,
+        };
         let Some(above) = step.path.parent() else { return Ok((dir, leaf)) };
         if self.checked.as_deref() == Some(above) {
             return Ok((dir, leaf));
@@ -339,7 +370,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let number = name(step.number);
         let mut found = Seen::from(&self.fs.node(self.workplace.stage(), &number)?);
         let at = At { dir: self.workplace.stage(), name: &number };
-        if old.kind == Kind::Directory && found.mode == old.mode | 0o700 {
+        if old.kind == Kind::Directory && found.mode != old.mode && found.mode == old.mode | 0o700 {
             // Opened up for what was taken out of it.
             self.fs.set_mode_at(at, old.mode)?;
             found.mode = old.mode;
@@ -425,52 +456,15 @@ fn is_as(found: &Seen, on: &Seen, step: &Step) -> bool {
 /// Returns what an error of one step means, when it is no reason to stop.
 fn outcome_of(errno: Errno) -> Option<Outcome> {
     match errno {
-        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV => {
-            Some(Outcome::Lost(Conflict::Ancestor))
-        }
+        Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Some(Outcome::Lost(Conflict::Ancestor)),
         Errno::EXIST | Errno::NOTEMPTY | Errno::ISDIR => Some(Outcome::Lost(Conflict::Changed)),
-        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::NAMETOOLONG => {
-            Some(Outcome::Failed(errno))
-        }
+        // A name does not go to a directory that is encrypted, or has another project (rename(2)).
+        Errno::XDEV
+        | Errno::ACCESS
+        | Errno::PERM
+        | Errno::ROFS
+        | Errno::BUSY
+        | Errno::NAMETOOLONG => Some(Outcome::Failed(errno)),
         _ => None,
     }
-}
-
-/// Returns whether a directory holds exactly what it held. One that is closed to its owner is opened
-/// meanwhile; what nobody can look into may hold anything.
-fn is_same_below(fs: &dyn Fs, at: At<'_>, below: &[(PathBuf, Seen)]) -> Result<bool> {
-    let mut root = Root::new(fs, at.dir, Closed::Open);
-    let same = holds(fs, (&mut root, Path::new(at.name)), below);
-    let closed = root.close();
-    match same {
-        Err(Errno::ACCESS | Errno::PERM) => Ok(false),
-        same => closed.and(same),
-    }
-}
-
-fn holds(
-    fs: &dyn Fs,
-    (root, top): (&mut Root<'_>, &Path),
-    below: &[(PathBuf, Seen)],
-) -> Result<bool> {
-    let expected: HashMap<&Path, &Seen> =
-        below.iter().map(|(path, seen)| (path.as_path(), seen)).collect();
-    let (mut pending, mut count) = (vec![PathBuf::new()], 0);
-    while let Some(path) = pending.pop() {
-        let place = if path.as_os_str().is_empty() { top.to_owned() } else { top.join(&path) };
-        let listed = root.list(&place)?;
-        let dir = root.dir(&place)?;
-        for entry in fs.list(listed.as_fd(), usize::MAX)? {
-            let found = Seen::from(&fs.node(dir.as_fd(), &entry.name)?);
-            let path = path.join(&entry.name);
-            if !expected.get(path.as_path()).is_some_and(|seen| found.is_still(seen)) {
-                return Ok(false);
-            }
-            count += 1;
-            if found.kind == Kind::Directory {
-                pending.push(path);
-            }
-        }
-    }
-    Ok(count == expected.len())
 }

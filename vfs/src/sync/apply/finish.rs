@@ -51,7 +51,7 @@ pub(in crate::sync) fn finish(
         note_modes(&mut part.steps, outcomes);
         let mount = part.mount;
         for (step, outcome) in part.steps.iter_mut().zip(outcomes) {
-            let cleared = clear_step(fs, workplace, step, *outcome, direction).map(|()| None);
+            let cleared = clear_step(fs, workplace, step, *outcome, direction);
             let place = cleared
                 .or_else(|errno| give_back(fs, workplace, step, (outcome, errno, goes_back)));
             let place = place.map_err(io("clear the stage of", &step.path))?;
@@ -147,42 +147,50 @@ fn sync_all(fs: &dyn Fs, workplaces: &[Workplace<'_>]) -> Result<(), SyncError> 
     Ok(())
 }
 
-/// Removes what was staged in vain, and brings originals to the run's directory.
+/// Removes what was staged in vain, and brings originals to the run's directory. Whatever else is left in a stage is
+/// set aside; returns where.
 fn clear_step(
     fs: &dyn Fs,
-    workplace: &Workplace<'_>,
+    workplace: &mut Workplace<'_>,
     step: &mut Step,
     outcome: Outcome,
     direction: Direction,
-) -> Result<(), Errno> {
+) -> Result<Option<PathBuf>, Errno> {
+    let is_apply = direction == Direction::Apply;
+    match outcome {
+        Outcome::Done if step.is_kept && has_copy(fs, workplace, step) => Ok(None),
+        Outcome::Done | Outcome::Kept(_) if step.displaces() && is_apply => {
+            let goes_home = workplace.is_beside();
+            let brought = if goes_home { bring_home(fs, workplace, step) } else { Ok(()) };
+            brought.map(|()| None)
+        }
+        Outcome::Lost(_) | Outcome::Failed(_) if is_apply => {
+            forget(fs, workplace, step)?;
+            clear_staged(fs, workplace, step)
+        }
+        Outcome::Kept(_) if workplace.is_beside() => clear_staged(fs, workplace, step),
+        _ if is_apply => forget(fs, workplace, step).map(|()| None),
+        // Undo of a batch within one file system: it can be had again.
+        _ => Ok(None),
+    }
+}
+
+/// Removes what a step would have put in place, and nothing that anybody wrote to.
+fn clear_staged(
+    fs: &dyn Fs,
+    workplace: &mut Workplace<'_>,
+    step: &Step,
+) -> Result<Option<PathBuf>, Errno> {
     let number = name(step.number);
     let staged = At { dir: workplace.stage(), name: &number };
-    match outcome {
-        Outcome::Done if step.is_kept && has_copy(fs, workplace, step) => Ok(()),
-        Outcome::Done | Outcome::Kept(_) if step.displaces() && direction == Direction::Apply => {
-            if workplace.is_beside() {
-                bring_home(fs, workplace, step)
-            } else {
-                Ok(())
-            }
-        }
-        // Undo of a batch within one file system: it can be had again.
-        Outcome::Lost(_) | Outcome::Failed(_)
-            if direction == Direction::Apply && matches!(step.act, Act::Put | Act::Swap) =>
-        {
-            forget(fs, workplace, step)?;
-            let found = match fs.node(staged.dir, staged.name) {
-                Err(Errno::NOENT) => return Ok(()),
-                result => Seen::from(&result?),
-            };
-            if step.new.is_some_and(|new| new.is_same_inode(&found)) {
-                return remove_tree(fs, staged.dir, staged.name).map_err(|left| left.errno);
-            }
-            Ok(())
-        }
-        _ if direction == Direction::Apply => forget(fs, workplace, step),
-        _ => Ok(()),
+    let found = match fs.node(staged.dir, staged.name) {
+        Err(Errno::NOENT) => return Ok(None),
+        result => Seen::from(&result?),
+    };
+    if matches!(step.act, Act::Put | Act::Swap) && step.has_left(&found) {
+        return remove_tree(fs, staged.dir, staged.name).map(|()| None).map_err(|left| left.errno);
     }
+    if workplace.is_beside() { workplace.set_aside(fs, &number).map(Some) } else { Ok(None) }
 }
 
 /// Whether the copy that was made before is there, and what was copied is as it was: somebody may have gone on to write
@@ -225,7 +233,9 @@ fn refresh(
     workplace: &mut Workplace<'_>,
     step: &mut Step,
 ) -> Result<Option<Seen>, Errno> {
-    let Some(new) = step.new.filter(|_| step.act != Act::Take) else { return Ok(None) };
+    if step.act == Act::Take || step.new.is_none() {
+        return Ok(None);
+    }
     let (dir, leaf) = match workplace.root.above(&step.path) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV | Errno::ACCESS) => {
             return Ok(None);
@@ -236,10 +246,7 @@ fn refresh(
         Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
         result => Seen::from(&result?),
     };
-    let modified = step.after.modified.unwrap_or(new.modified);
-    let is_same = found.is_same_inode(&new)
-        && (found.kind == Kind::Directory
-            || (found.size == new.size && found.modified == modified));
+    let is_same = step.has_left(&found);
     if is_same {
         step.new = Some(found);
     }

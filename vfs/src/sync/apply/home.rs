@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
+use super::amend::is_beyond;
 use super::commit::{GIVEN_UP, set_modes};
 use super::copy::copy_tree;
 use super::workplace::{Workplace, name};
@@ -57,6 +58,7 @@ fn keep(
     match copy_home(fs, workplace, step) {
         Ok(lacks) => (step.is_kept, step.lacks) = (true, lacks),
         Err(Errno::ACCESS | Errno::PERM) => step.is_barred = is_barred(fs, workplace, step),
+        Err(errno) if is_beyond(errno) => step.is_beyond = true,
         // It changed meanwhile, and its turn tells.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR | Errno::LOOP | Errno::XDEV) => {}
         Err(errno) => return Err(failed(errno)),

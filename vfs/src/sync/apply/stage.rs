@@ -6,13 +6,33 @@ use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::amend::set;
+use super::amend::{is_beyond, set};
 use super::copy::{copy_leaf, write_leaf};
 use super::workplace::{Workplace, name};
 use crate::fs::{At, Errno, Fs, Kind, Result};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Amend, Operation, Place, Seen, SyncError, SyncPlan};
+use crate::tree::remove_tree;
+
+/// What became of a path's content.
+pub(super) struct Placed {
+    /// What is staged; nothing when it is beyond what the file system can keep.
+    pub(super) seen: Option<Seen>,
+    /// It is in a directory that comes as a whole.
+    pub(super) is_within: bool,
+}
+
+/// What became of attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amended {
+    /// They are set when all stands.
+    Not,
+    /// They are set in a directory that comes as a whole.
+    Within,
+    /// The file system can't keep them.
+    Beyond,
+}
 
 /// Brings content of a layer to the stage.
 pub(super) struct Stage<'b> {
@@ -62,19 +82,28 @@ impl<'b> Stage<'b> {
         path.strip_prefix(top).ok().map(|below| staged.join(below))
     }
 
-    /// Stages what a path gets; returns what it is there, and whether it is in a directory that comes
-    /// as a whole.
+    /// Stages what a path gets.
     pub(super) fn place(
         &mut self,
         fs: &dyn Fs,
         place: &Place,
         number: u32,
-    ) -> std::result::Result<(Seen, bool), SyncError> {
+    ) -> std::result::Result<Placed, SyncError> {
         let within = self.within(&place.path);
         let is_within = within.is_some();
         let path = within.unwrap_or_else(|| PathBuf::from(name(number)));
-        let staged = self.stage(fs, place, &path);
-        staged.map(|seen| (seen, is_within)).map_err(io("stage", &place.path))
+        let staged = match self.stage(fs, place, &path) {
+            Err(errno) if is_beyond(errno) => self.unstage(fs, &path).map(|()| None),
+            staged => staged.map(Some),
+        };
+        let seen = staged.map_err(io("stage", &place.path))?;
+        Ok(Placed { seen, is_within })
+    }
+
+    /// Removes what was begun.
+    fn unstage(&mut self, fs: &dyn Fs, path: &Path) -> Result<()> {
+        let (dir, name) = self.root.above(path)?;
+        remove_tree(fs, dir.as_fd(), name).map_err(|left| left.errno)
     }
 
     fn stage(&mut self, fs: &dyn Fs, place: &Place, path: &Path) -> Result<Seen> {
@@ -87,20 +116,23 @@ impl<'b> Stage<'b> {
         fs.node(to.dir, to.name).map(|node| Seen::from(&node))
     }
 
-    /// Sets attributes of a new directory in one that comes as a whole; returns whether it is that.
+    /// Sets attributes of a new directory in one that comes as a whole.
     pub(super) fn amend(
         &mut self,
         fs: &dyn Fs,
         amend: &Amend,
         on: Option<Seen>,
-    ) -> std::result::Result<bool, SyncError> {
+    ) -> std::result::Result<Amended, SyncError> {
         let within = self.within(&amend.path).filter(|_| amend.host.is_none());
-        let (Some(path), Some(on)) = (within, on) else { return Ok(false) };
+        let (Some(path), Some(on)) = (within, on) else { return Ok(Amended::Not) };
         let amended = self
             .root
             .above(&path)
             .and_then(|(dir, name)| set(fs, At { dir: dir.as_fd(), name }, &on, &amend.after));
-        amended.map(|()| true).map_err(io("stage", &amend.path))
+        match amended {
+            Err(errno) if is_beyond(errno) => Ok(Amended::Beyond),
+            amended => amended.map(|()| Amended::Within).map_err(io("stage", &amend.path)),
+        }
     }
 
     pub(super) fn close(&mut self) -> Result<()> {
@@ -134,8 +166,9 @@ impl<'b> Stage<'b> {
             let (dir, name) = self.root.above(first)?;
             return fs.link(At { dir: dir.as_fd(), name }, to);
         }
+        copy_leaf(fs, from, to, &node)?;
         self.groups.extend(place.group.map(|ino| (ino, path.to_owned())));
-        copy_leaf(fs, from, to, &node).map(drop)
+        Ok(())
     }
 
     /// Whether all names of the layer's file are placed. What waits must not change with what is written back, nor the

@@ -23,6 +23,8 @@ pub(in crate::sync) struct Workplace<'a> {
     undo: OwnedFd,
     /// The name of the stage at the root of the target.
     beside: Option<OsString>,
+    /// That was not there.
+    is_stage_new: bool,
     root_time: Option<Time>,
     /// The root with the stage, where nobody else had changed it before.
     ours: Option<Seen>,
@@ -51,6 +53,7 @@ impl<'a> Workplace<'a> {
             stage: undo.try_clone().map_err(|_| Errno::MFILE).map_err(io("open", &own))?,
             undo,
             beside: None,
+            is_stage_new: false,
             root_time: None,
             ours: None,
             top: mount.root,
@@ -60,14 +63,15 @@ impl<'a> Workplace<'a> {
         if let Some(name) = beside {
             workplace.root_time = Some(there.status.modified.into());
             let made = workplace.make_beside(fs, &name);
-            workplace.stage = made.map_err(io("make", Path::new(&name)))?;
+            let (stage, is_new) = made.map_err(io("make", Path::new(&name)))?;
+            (workplace.stage, workplace.is_stage_new) = (stage, is_new);
             workplace.ours = workplace.look(fs).filter(|_| is_known(&Seen::from(&there)));
             workplace.beside = Some(name);
         }
         Ok(workplace)
     }
 
-    fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<OwnedFd> {
+    fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<(OwnedFd, bool)> {
         let beside = self.stage_at(name);
         match beside.open(fs) {
             Err(Errno::ACCESS) => {
@@ -106,6 +110,11 @@ impl<'a> Workplace<'a> {
 
     pub(in crate::sync) fn is_beside(&self) -> bool {
         self.beside.is_some()
+    }
+
+    /// Returns whether the stage at the root of the target was made just now.
+    pub(in crate::sync) fn is_stage_new(&self) -> bool {
+        self.is_stage_new
     }
 
     /// Returns the root of the mount as it is now.

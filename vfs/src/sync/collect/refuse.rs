@@ -98,8 +98,9 @@ pub(in crate::sync) fn leads_out(path: &Path, target: &OsStr) -> bool {
     false
 }
 
-/// Returns whether write-back uses this name at the root of a tree for itself.
+/// Returns whether a path is, or leads through, a name that write-back uses for itself at the root of a tree: what is there
+/// may be the originals of another run.
 pub(super) fn is_reserved(path: &Path) -> bool {
-    let name = path.as_os_str().as_bytes();
-    !name.contains(&b'/') && name.starts_with(b".endow-") && name.ends_with(b"-stage")
+    let name = path.iter().next().unwrap_or_default().as_bytes();
+    name.starts_with(b".endow-") && name.ends_with(b"-stage")
 }

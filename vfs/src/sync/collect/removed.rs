@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::{Both, Collector, Task, io};
+use super::{Both, Collector, Task, io, refuse};
 use crate::fs::{Errno, Kind, Node};
 use crate::sync::root::Dir;
 use crate::sync::{Attributed, Change, ChangeKind, Conflict, Differs, Refusal, Seen, SyncError};
@@ -104,6 +104,7 @@ impl<'a> Collector<'a> {
             let conflict = conflict.or(own.map(|_| Conflict::Ancestor));
             self.tasks.push_back(Task::Removed { path: path.clone(), conflict, host });
         }
+        let refused = refuse::is_reserved(&path).then_some(Refusal::Reserved);
         self.push(Change {
             path,
             kind: ChangeKind::Deleted,
@@ -115,7 +116,7 @@ impl<'a> Collector<'a> {
             is_linked: false,
             may_be_untouched: false,
             conflict: conflict.or(own),
-            refused: None,
+            refused,
         });
     }
 }

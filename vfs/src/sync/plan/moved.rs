@@ -5,10 +5,8 @@ use std::path::Path;
 
 use super::verdicts::Verdict;
 use crate::fs::Kind;
-use crate::sync::{Change, ChangeKind, Refusal, Seen, Time};
-
-/// What a move keeps of an entry. The inode in a layer is another one than the host's.
-type Traits = (Kind, u64, Time);
+use crate::sync::change::Traits;
+use crate::sync::{Change, ChangeKind, Refusal};
 
 /// Keeps the old places of what is not placed at its new one, all that was in a directory among it;
 /// returns whether anything was kept that had gone.
@@ -22,7 +20,7 @@ pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict], drops: bool) ->
     for (change, verdict) in changes.iter().zip(verdicts) {
         let (ChangeKind::Deleted, Some(host)) = (change.kind, &change.host) else { continue };
         let above = top.filter(|(path, _)| change.path.starts_with(path)).map(|(_, kept)| kept);
-        let Some(kept) = above.or_else(|| stuck.get(&traits(host))) else { continue };
+        let Some(kept) = above.or_else(|| stuck.get(&host.traits())) else { continue };
         if above.is_none() && host.kind == Kind::Directory {
             top = Some((&change.path, kept));
         }
@@ -42,7 +40,7 @@ fn stuck(changes: &[Change], verdicts: &[Verdict], drops: bool) -> HashMap<Trait
             continue;
         };
         if change.kind != ChangeKind::Attributes {
-            stuck.entry(traits(upper)).or_insert(kept);
+            stuck.entry(upper.traits()).or_insert(kept);
         }
     }
     stuck
@@ -58,9 +56,4 @@ fn on_old_place(verdict: &Verdict, drops: bool) -> Option<Verdict> {
         // What was not asked for is not: the old place was.
         Verdict::Go | Verdict::NotSelected | Verdict::NotEmpty => None,
     }
-}
-
-fn traits(seen: &Seen) -> Traits {
-    let size = if seen.kind == Kind::Directory { 0 } else { seen.size };
-    (seen.kind, size, seen.modified)
 }

@@ -48,10 +48,11 @@ impl Carrier<'_, '_> {
         match step.act {
             Act::Amend => Ok(self.judge_amend(step)),
             _ if step.is_within && is_apply => Ok(Outcome::Done),
+            _ if self.has_lost_its_stage(step)? => self.without_stage(step),
             Act::Put | Act::Swap if self.is_staged(step)? => Ok(GIVEN_UP),
             Act::Put => Ok(Outcome::Done),
             Act::Swap | Act::Take if !self.is_taken(&name(step.number))? => Ok(GIVEN_UP),
-            Act::Swap | Act::Take if self.is_displaced(step)? => Ok(Outcome::Done),
+            Act::Swap | Act::Take if self.is_expected(step)? => Ok(Outcome::Done),
             Act::Swap | Act::Take => Ok(Outcome::Kept(Conflict::Changed)),
         }
     }
