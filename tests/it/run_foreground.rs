@@ -51,7 +51,7 @@ signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 try: os.tcsetpgrp(0, os.getpgrp())
 except ProcessLookupError: print('refused', flush=True)
 time.sleep(60)";
-    world.write("take.py", script);
+    world.write("home/project/take.py", script);
     let mut pty = shell(&world);
     pty.type_in("$E run -- python3 take.py & cat\n");
     pty.expect("refused");
