@@ -3,6 +3,7 @@
 //! Every call names a thing by one name below an open directory and none follows a symbolic
 //! link in that name. Callers decide; implementations only do.
 
+mod beyond;
 mod data;
 #[cfg(test)]
 pub(crate) mod faulty;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
+pub(crate) use beyond::{is_beyond, set_attribute};
 pub(crate) use data::{copy_bytes, next_data, next_hole};
 pub(crate) use json::{JsonError, write_json};
 pub use os::{OsFs, keeps_birth};
@@ -46,6 +48,14 @@ pub enum Kind {
     Symlink,
     /// A device, socket or FIFO.
     Other,
+}
+
+/// What the names of overlayfs' own attributes begin with, in a user namespace.
+pub(crate) const OVERLAYS: &str = "user.overlay.";
+
+/// Returns whether an attribute is overlayfs' own.
+pub(crate) fn is_overlays(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(OVERLAYS.as_bytes())
 }
 
 /// Returns whether an attribute is an ACL: the one that decides, or a directory's for new entries.

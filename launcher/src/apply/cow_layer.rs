@@ -118,7 +118,8 @@ pub(super) fn go_on(
             At { dir: old.as_fd(), name: UPPER.as_ref() },
             At { dir: new.as_fd(), name: UPPER.as_ref() },
         );
-        copy_layer(&OsFs, old, new).map_err(PrepareError::Layer)?;
+        // On the same file system as it was.
+        drop(copy_layer(&OsFs, old, new).map_err(PrepareError::Layer)?);
         if let Some(file) = &taken.file {
             let single = (taken.number, taken.at.0.as_path());
             let single = Single::open(&OsFs, run.as_fd(), single, file.as_os_str());

@@ -86,6 +86,8 @@ pub(crate) struct Finished {
     pub(crate) foreign: Vec<GuestPath>,
     /// Changes that were to be kept, and could not be.
     pub(crate) lost: Vec<Lost>,
+    /// Names whose attributes could not be kept with them.
+    pub(crate) stripped: Vec<PathBuf>,
     /// What became of copy-on-write mounts of trees.
     pub(crate) trees: Vec<TreeEnd>,
     /// Why the run can't say how it ended: it is kept as one whose end nobody saw.
@@ -174,6 +176,7 @@ fn end(
         checkpoint: checkpointed(&run, &record, ended),
         foreign: foreign_names(&run, &record, ended, &memory),
         lost: Vec::new(),
+        stripped: Vec::new(),
         trees: Vec::new(),
         unnoted: None,
     };
@@ -193,7 +196,8 @@ fn end(
         finished.end_trees(&run, &mut record, fate);
     }
     if finished.state == Some(RunState::Waiting) {
-        finished.lost = in_memory::keep(&mut run, &mut record, &memory, |at| finished.waits(at));
+        let kept = in_memory::keep(&mut run, &mut record, &memory, |at| finished.waits(at));
+        (finished.lost, finished.stripped) = (kept.lost, kept.stripped);
         if !finished.lost.is_empty() {
             finished.state = what_is_left(&run, &record, &finished);
         }

@@ -18,7 +18,7 @@ use super::journal::{self, Act, Batch, Direction, Ledger, MountBatch, Step};
 use super::{
     Applied, ChangeKind, Identity, Operation, Place, Refusal, Seen, SyncError, SyncPlan, SyncReport,
 };
-use crate::fs::{Errno, Fs, Kind};
+use crate::fs::{Errno, Fs, Kind, is_beyond};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -163,7 +163,7 @@ pub(super) fn tell(report: &mut SyncReport, part: &MountBatch, outcomes: &[Outco
                 report.lost(step.path.clone(), kind, *conflict);
             }
             Outcome::Failed(_) if step.is_barred => report.refuse(step, Refusal::Unreadable),
-            Outcome::Failed(errno) if amend::is_beyond(*errno) => {
+            Outcome::Failed(errno) if is_beyond(*errno) => {
                 report.refuse(step, Refusal::Beyond);
             }
             Outcome::Stays => report.refuse(step, Refusal::Moved),

@@ -25,7 +25,7 @@ pub(super) use compare::Buffers;
 
 use entry::HostSide;
 use groups::Groups;
-pub(super) use refuse::{is_overlays, leads_out, users};
+pub(super) use refuse::{leads_out, users};
 
 /// The most names of a mount that are compared: each takes memory until the write-back is over, and a
 /// layer may have any number of them. Measured: 1 KiB a name to compare, 2.4 KiB to write back.

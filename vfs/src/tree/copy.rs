@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use crate::fs::{
     At, Entry, Errno, FileId, Fs, Kind, Node, Result, Special, Status, copy_bytes, is_acl,
+    is_beyond, is_overlays, set_attribute,
 };
 use crate::tree::remove_tree;
 
@@ -19,6 +20,8 @@ const KEPT_OPEN: usize = 64;
 const LINKS: &str = ".links";
 /// The longest name of most file systems.
 const NAME_MAX: usize = 255;
+/// How many names that lack attributes are told.
+const MOST_NAMED: usize = 100;
 /// What a directory's owner needs to list it and to name things in it.
 const OPEN: u32 = 0o700;
 
@@ -41,12 +44,19 @@ pub struct CopyError {
 /// one that nobody takes for a layer. Next to it the name `to` with `.links`, cut where that is too long, is used
 /// meanwhile.
 ///
+/// Returns the names, the first of them, whose attributes the file system of the copy can't keep.
+///
 /// # Errors
 /// The first name that can't be copied; nothing of the copy is left then, if it can be removed.
-pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<(), CopyError> {
+pub fn copy_layer(
+    fs: &dyn Fs,
+    from: At<'_>,
+    to: At<'_>,
+) -> std::result::Result<Vec<PathBuf>, CopyError> {
     let name = pool_name(to.name);
     let links = Links { at: to.dir, name, dir: None, known: HashSet::new() };
-    let mut copying = Copying { fs, from: from.dir, to: to.dir, levels: Vec::new(), links };
+    let (levels, stripped) = (Vec::new(), Vec::new());
+    let mut copying = Copying { fs, from: from.dir, to: to.dir, levels, links, stripped };
     let copied = copying.run(from.name, to.name);
     let failed = copied.map_err(|(name, errno)| CopyError { path: copying.path(name), errno });
     copying.put_back();
@@ -58,7 +68,7 @@ pub fn copy_layer(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<
         drop(remove_tree(fs, to.dir, &copying.links.name));
         drop(remove_tree(fs, to.dir, to.name));
     }
-    whole
+    whole.map(|()| copying.stripped)
 }
 
 fn pool_name(copy: &OsStr) -> OsString {
@@ -67,7 +77,7 @@ fn pool_name(copy: &OsStr) -> OsString {
     [OsStr::from_bytes(beginning), OsStr::new(LINKS)].into_iter().collect()
 }
 
-/// Copies one entry of any kind; a directory as [`copy_layer`] does.
+/// Copies one entry of any kind; a directory as [`copy_layer`] does, but with all attributes.
 ///
 /// # Errors
 /// The first name that can't be copied; a device is one.
@@ -75,9 +85,15 @@ pub fn copy_tree(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> std::result::Result<(
     let failed = |errno| CopyError { path: from.name.into(), errno };
     let node = fs.node(from.dir, from.name).map_err(failed)?;
     match (node.status.kind, node.special) {
-        (Kind::Directory, _) => copy_layer(fs, from, to),
+        (Kind::Directory, _) => match copy_layer(fs, from, to)?.pop() {
+            Some(path) => Err(CopyError { path, errno: Errno::TOOBIG }),
+            None => Ok(()),
+        },
         (Kind::Other, None | Some(Special::Device)) => Err(failed(Errno::PERM)),
-        _ => copy_leaf(fs, from, to, &node).map_err(failed),
+        _ => match copy_leaf(fs, from, to, &node) {
+            Ok(false) => Err(failed(Errno::TOOBIG)),
+            copied => copied.map(drop).map_err(failed),
+        },
     }
 }
 
@@ -111,6 +127,8 @@ struct Copying<'a> {
     to: BorrowedFd<'a>,
     levels: Vec<Level>,
     links: Links<'a>,
+    /// What has not all of its attributes in the copy.
+    stripped: Vec<PathBuf>,
 }
 
 impl Copying<'_> {
@@ -142,7 +160,9 @@ impl Copying<'_> {
         }
         // Whiteouts share one inode, which is no tie between them.
         if node.links < 2 || node.special == Some(Special::Whiteout) {
-            return copy_leaf(*fs, from, to, &node);
+            let is_whole = copy_leaf(*fs, from, to, &node)?;
+            self.note_stripped(is_whole, Some(name));
+            return Ok(());
         }
         let (ino, pool) = (node.status.id.ino, links.open(*fs)?);
         let shared = OsString::from(ino.to_string());
@@ -150,10 +170,17 @@ impl Copying<'_> {
         if links.known.contains(&ino) {
             return fs.link(shared, to);
         }
-        copy_leaf(*fs, from, to, &node)?;
+        let is_whole = copy_leaf(*fs, from, to, &node)?;
         fs.link(to, shared)?;
         links.known.insert(ino);
+        self.note_stripped(is_whole, Some(name));
         Ok(())
+    }
+
+    fn note_stripped(&mut self, is_whole: bool, name: Option<&OsStr>) {
+        if !is_whole && self.stripped.len() < MOST_NAMED {
+            self.stripped.push(self.path(name.map(OsStr::to_owned)));
+        }
     }
 
     fn enter(&mut self, from: &OsStr, to: &OsStr) -> Result<()> {
@@ -196,11 +223,13 @@ impl Copying<'_> {
         self.reopen()?;
         let fs = self.fs;
         let (here, dirs) = (OsStr::new("."), self.current()?);
-        copy_attributes(
+        let is_whole = copy_attributes(
             fs,
             At { dir: dirs.from.as_fd(), name: here },
             At { dir: dirs.to.as_fd(), name: here },
         )?;
+        self.note_stripped(is_whole, None);
+        let dirs = self.current()?;
         let Some(status) = self.levels.last().map(|level| level.status) else { return Ok(()) };
         fs.set_mode(dirs.to.as_fd(), status.mode)?;
         fs.set_times(dirs.to.as_fd(), &status)?;
@@ -265,27 +294,28 @@ impl Links<'_> {
     }
 }
 
-fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<()> {
+/// Returns whether the copy has all attributes.
+fn copy_leaf(fs: &dyn Fs, from: At<'_>, to: At<'_>, node: &Node) -> Result<bool> {
     let status = &node.status;
     match (status.kind, node.special) {
         (Kind::Symlink, _) => {
             let target = fs.read_link(from.dir, from.name)?;
             fs.make_symlink(&target, to.dir, to.name)?;
-            fs.set_times_at(to.dir, to.name, status)
+            fs.set_times_at(to.dir, to.name, status).map(|()| true)
         }
         (Kind::File, _) => copy_file(fs, from, to, status),
-        (_, Some(Special::Whiteout)) => fs.make_whiteout(to.dir, to.name),
+        (_, Some(Special::Whiteout)) => fs.make_whiteout(to.dir, to.name).map(|()| true),
         (_, Some(special @ (Special::Fifo | Special::Socket))) => {
             fs.make_special(to, special)?;
             fs.set_mode_at(to, status.mode)?;
-            fs.set_times_at(to.dir, to.name, status)
+            fs.set_times_at(to.dir, to.name, status).map(|()| true)
         }
         // A command can't make any, and it would be refused.
-        (Kind::Directory | Kind::Other, _) => Ok(()),
+        (Kind::Directory | Kind::Other, _) => Ok(true),
     }
 }
 
-fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, status: &Status) -> Result<()> {
+fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, status: &Status) -> Result<bool> {
     let closed = status.mode & 0o400 == 0;
     if closed {
         fs.set_mode_at(from, status.mode | 0o400)?;
@@ -294,24 +324,31 @@ fn copy_file(fs: &dyn Fs, from: At<'_>, to: At<'_>, status: &Status) -> Result<(
         let source = fs.open_file(from.dir, from.name)?;
         let copy = fs.create_file(to.dir, to.name)?;
         copy_bytes(fs, source.as_fd(), copy.as_fd(), status.size)?;
-        copy_attributes(fs, from, to)?;
-        Ok(copy)
+        let is_whole = copy_attributes(fs, from, to)?;
+        Ok((copy, is_whole))
     };
     let copy = read();
     if closed {
         fs.set_mode_at(from, status.mode)?;
     }
-    let copy = copy?;
+    let (copy, is_whole) = copy?;
     fs.set_mode(copy.as_fd(), status.mode)?;
-    fs.set_times(copy.as_fd(), status)
+    fs.set_times(copy.as_fd(), status).map(|()| is_whole)
 }
 
 /// A file capability is left: only a privileged process sets one, and a command is none.
-fn copy_attributes(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+/// Returns whether all others are kept; the overlay's own must be.
+fn copy_attributes(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<bool> {
     let attributes = fs.attributes(from)?;
     let is_kept = |name: &OsStr| is_acl(name) || name.as_bytes().starts_with(b"user.");
-    let mut attributes = attributes.iter().filter(|(name, _)| is_kept(name));
-    attributes.try_for_each(|(name, value)| fs.set_attribute(to, name, value))
+    let mut is_whole = true;
+    for attribute in attributes.iter().filter(|(name, _)| is_kept(name)) {
+        match set_attribute(fs, to, attribute) {
+            Err(errno) if is_beyond(errno) && !is_overlays(&attribute.0) => is_whole = false,
+            result => result?,
+        }
+    }
+    Ok(is_whole)
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
         checkpoint: None,
         foreign: Vec::new(),
         lost: Vec::new(),
+        stripped: Vec::new(),
         trees,
         unnoted: None,
     };

@@ -61,6 +61,10 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
         output.hint(&format!("make room, then `endow apply {id}`, or `endow discard {id}`"));
     }
     locked::tell_gone(&sync.written.gone.iter().collect::<Vec<_>>(), output);
+    for path in &sync.stripped {
+        let text = "attributes are lost, for endow's state can't keep them";
+        output.warning(&format!("{text}: {}", path.display()));
+    }
     for lost in &sync.lost {
         output.problem(&format!("changes are lost: {}", lost.at), &lost.error);
     }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::fs::UTIME_OMIT;
 
 use super::Workplace;
-use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec, is_acl};
+use crate::fs::{At, Attribute, Errno, Fs, Kind, Result, Timespec, is_acl, set_attribute};
 use crate::sync::collect::{io, users};
 use crate::sync::journal::{Act, Step};
 use crate::sync::{Attributes, Seen, SyncError, Time};
@@ -43,26 +43,12 @@ pub(in crate::sync) fn set_user(
     // An ACL may take from the owner what the others need.
     new.sort_by_key(|(name, _)| is_acl(name));
     for attribute in new {
-        match set_one(fs, at, attribute) {
+        match set_attribute(fs, at, attribute) {
             Err(Errno::OPNOTSUPP) if is_acl(&attribute.0) => kept &= !GROUP,
             result => result?,
         }
     }
     Ok(kept)
-}
-
-/// Whether an error says that a file system can't keep what it was given, however much room there is: attributes, or a file
-/// of that size.
-pub(super) fn is_beyond(errno: Errno) -> bool {
-    matches!(errno, Errno::TOOBIG | Errno::RANGE | Errno::OPNOTSUPP | Errno::FBIG)
-}
-
-/// Sets an attribute. Where all of a name's must have room in one block, as on ext4, a full block is no full disk.
-fn set_one(fs: &dyn Fs, at: At<'_>, (name, value): &Attribute) -> Result<()> {
-    match fs.set_attribute(at, name, value) {
-        Err(Errno::NOSPC | Errno::DQUOT) => Err(Errno::TOOBIG),
-        result => result,
-    }
 }
 
 /// Sets attributes of a name that is `seen`; done twice it is as done once.

@@ -10,11 +10,11 @@ use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use super::amend::{is_beyond, set, with_writable};
+use super::amend::{set, with_writable};
 use super::workplace::{Workplace, name};
-use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::fs::{At, Errno, Fs, Kind, Result, is_beyond, is_overlays};
 use crate::sync::change::Traits;
-use crate::sync::collect::{io, is_overlays};
+use crate::sync::collect::io;
 use crate::sync::journal::{Act, Batch, Direction, MountBatch, Step};
 use crate::sync::repository::GitDirs;
 use crate::sync::root::{Dir, Opened};

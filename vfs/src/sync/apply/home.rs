@@ -6,11 +6,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::amend::is_beyond;
 use super::commit::{GIVEN_UP, set_modes};
 use super::copy::copy_tree;
 use super::workplace::{Workplace, name};
-use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::fs::{At, Errno, Fs, Kind, Result, is_beyond};
 use crate::sync::collect::io;
 use crate::sync::journal::{Act, Step};
 use crate::sync::root::{Closed, Root};

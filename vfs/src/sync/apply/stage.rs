@@ -6,10 +6,10 @@ use std::ops::Bound;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::amend::{is_beyond, set};
+use super::amend::set;
 use super::copy::{copy_leaf, write_leaf};
 use super::workplace::{Workplace, name};
-use crate::fs::{At, Errno, Fs, Kind, Result};
+use crate::fs::{At, Errno, Fs, Kind, Result, is_beyond};
 use crate::sync::collect::io;
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Amend, Operation, Place, Seen, SyncError, SyncPlan};

@@ -4,10 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use crate::fs::{Attribute, Kind, Node, Special, is_acl};
+use crate::fs::{Attribute, Kind, Node, OVERLAYS, Special, is_acl, is_overlays};
 use crate::sync::Refusal;
 
-const OVERLAY: &[u8] = b"user.overlay.";
 /// What overlayfs leaves in a layer by itself, and what does no harm outside.
 const KNOWN: &[&[u8]] = &[b"uuid", b"nlink"];
 const SET_ID: u32 = 0o6000;
@@ -28,7 +27,7 @@ pub(super) struct Told {
 pub(super) fn tell(attributes: Vec<Attribute>) -> Told {
     let mut told = Told::default();
     for (name, value) in attributes {
-        match name.as_bytes().strip_prefix(OVERLAY) {
+        match name.as_bytes().strip_prefix(OVERLAYS.as_bytes()) {
             Some(b"origin") => told.has_origin = true,
             Some(b"impure") => told.is_impure = true,
             Some(b"opaque") if value == b"y" => told.is_opaque = true,
@@ -57,11 +56,6 @@ pub(in crate::sync) fn users(attributes: Vec<Attribute>) -> Vec<Attribute> {
 
 fn is_users(name: &OsStr) -> bool {
     is_acl(name) || name.as_bytes().starts_with(b"user.") && !is_overlays(name)
-}
-
-/// Returns whether an attribute is overlayfs' own.
-pub(in crate::sync) fn is_overlays(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(OVERLAY)
 }
 
 /// Returns why a node is refused whatever it contains.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::*;
 use crate::fs::OsFs;
-use crate::fs::faulty::{FaultyFs, each_fault};
+use crate::fs::faulty::{FaultyFs, Lack, each_fault};
 use crate::testing::Scratch;
 
 fn mode(path: &Path, mode: u32) {
@@ -17,7 +17,10 @@ fn mode(path: &Path, mode: u32) {
 
 fn copy(fs: &dyn Fs, from: &Scratch, to: &Scratch) -> std::result::Result<(), CopyError> {
     let (one, other) = (OsStr::new("upper"), OsStr::new("new"));
-    copy_layer(fs, At { dir: from.fd(), name: one }, At { dir: to.fd(), name: other })
+    let to = At { dir: to.fd(), name: other };
+    let stripped = copy_layer(fs, At { dir: from.fd(), name: one }, to)?;
+    assert_eq!(stripped, [""; 0].map(PathBuf::from));
+    Ok(())
 }
 
 fn set(path: &Path, name: &str, value: &[u8]) {
@@ -227,7 +230,7 @@ fn fault_leaves_nothing_and_the_layer_whole() {
     plant(&from);
     close(&from);
     let before = snapshot(&from.path().join("upper"));
-    let calls = each_fault(Errno::NOSPC, |fs: &FaultyFs| {
+    let calls = each_fault(Errno::IO, |fs: &FaultyFs| {
         let result = copy(fs, &from, &to);
         if result.is_ok() {
             assert_eq!(snapshot(&to.path().join("new")), before);
@@ -247,4 +250,28 @@ fn reopen(scratch: &Scratch) {
     for name in ["", "a", "a/b", "a/b/c", "a/b/file"] {
         mode(&scratch.path().join("upper").join(name), 0o700);
     }
+}
+
+#[test]
+fn attributes_that_the_copy_can_not_keep_are_left_out_and_named() {
+    let (from, to) = (Scratch::new(), Scratch::new());
+    let root = from.path().join("upper");
+    fs::create_dir_all(root.join("d")).expect("mkdir");
+    for (name, attribute) in [("d/f", "user.large"), ("d", "user.large"), ("g", "user.small")] {
+        if name != "d" {
+            fs::write(root.join(name), name).expect("written");
+        }
+        set(&root.join(name), attribute, b"v");
+    }
+    let faulty = FaultyFs::lacking(Lack::Attribute, Errno::NOSPC);
+    let upper = At { dir: from.fd(), name: OsStr::new("upper") };
+    let copy = |name| At { dir: to.fd(), name: OsStr::new(name) };
+    let mut stripped = copy_layer(&faulty, upper, copy("new")).expect("copied");
+    stripped.sort();
+    assert_eq!(stripped, ["d", "d/f"].map(PathBuf::from));
+    assert_eq!(fs::read_to_string(to.path().join("new/d/f")).expect("there"), "d/f");
+    let kept = OsFs.attributes(At { dir: to.fd(), name: OsStr::new("new/g") }).expect("read");
+    assert_eq!(kept, [("user.small".into(), b"v".to_vec())]);
+    let all = copy_tree(&faulty, upper, copy("all")).expect_err("not all");
+    assert_eq!(all.errno, Errno::TOOBIG);
 }
