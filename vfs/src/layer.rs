@@ -17,14 +17,14 @@ pub struct LayerEntry<'a> {
     /// The path below the root of the layer.
     pub path: &'a Path,
     /// What stands there.
-    pub found: Found,
+    pub found: LayerNode,
     /// The place of the entry, in an open directory.
     pub at: At<'a>,
 }
 
 /// What stands in a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum LayerNode {
     /// A directory.
     Directory {
         /// What lies below it in the tree does not show: it is another directory.
@@ -99,7 +99,7 @@ fn each<E: From<LayerError>>(
         for name in &names {
             let (path, at) = (directory.join(name), At { dir: listed.as_fd(), name });
             let found = found(fs, at, &path)?;
-            let is_directory = matches!(found, Found::Directory { .. });
+            let is_directory = matches!(found, LayerNode::Directory { .. });
             let descend = visit(&LayerEntry { path: &path, found, at })?;
             if is_directory && descend == Descend::Into {
                 below.push(path);
@@ -114,20 +114,24 @@ fn each<E: From<LayerError>>(
 ///
 /// # Errors
 /// A failing call; nothing being there is one.
-pub fn found(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<Found, LayerError> {
+pub fn found(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<LayerNode, LayerError> {
     let node = fs.node(at.dir, at.name).map_err(failed("look at", path))?;
     let Node { status, special, .. } = &node;
     Ok(match (status.kind, special) {
-        (Kind::Directory, _) => Found::Directory { opaque: is_opaque(fs, at, path, status.mode)? },
-        (Kind::File, _) => Found::File { size: status.size, executable: status.mode & 0o100 != 0 },
+        (Kind::Directory, _) => {
+            LayerNode::Directory { opaque: is_opaque(fs, at, path, status.mode)? }
+        }
+        (Kind::File, _) => {
+            LayerNode::File { size: status.size, executable: status.mode & 0o100 != 0 }
+        }
         (Kind::Symlink, _) => {
             let target = fs.read_link(at.dir, at.name).map_err(failed("read the link", path))?;
-            Found::Symlink(target.into())
+            LayerNode::Symlink(target.into())
         }
-        (_, Some(Special::Whiteout)) => Found::Whiteout,
-        (_, Some(Special::Socket)) => Found::Special("a socket"),
-        (_, Some(Special::Fifo)) => Found::Special("a FIFO"),
-        (_, Some(Special::Device) | None) => Found::Special("a device"),
+        (_, Some(Special::Whiteout)) => LayerNode::Whiteout,
+        (_, Some(Special::Socket)) => LayerNode::Special("a socket"),
+        (_, Some(Special::Fifo)) => LayerNode::Special("a FIFO"),
+        (_, Some(Special::Device) | None) => LayerNode::Special("a device"),
     })
 }
 

@@ -20,25 +20,25 @@ pub(crate) struct Deep {
     /// There were more than are looked at.
     pub(crate) truncated: bool,
     /// Files and directories of other users.
-    pub(crate) foreign: Found,
+    pub(crate) foreign: Sample,
     /// Sockets: a process of the host may be listening.
-    pub(crate) sockets: Found,
+    pub(crate) sockets: Sample,
     /// Files and directories with attributes of a layered file system (`user.overlay.*`).
-    pub(crate) planted: Found,
+    pub(crate) planted: Sample,
     /// Directories that can't be read.
-    pub(crate) unreadable: Found,
+    pub(crate) unreadable: Sample,
 }
 
 /// Entries of one kind.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct Sample {
     /// How many there are.
     pub(crate) count: u64,
     /// The first of them.
     pub(crate) first: Vec<PathBuf>,
 }
 
-impl Found {
+impl Sample {
     fn note(&mut self, path: &Path) {
         self.count += 1;
         if self.first.len() < NAMED_MAX {

@@ -19,7 +19,7 @@ use crate::plan::{TreeFact, TreeFault};
 const PART: &str = "/sparse:";
 
 /// The tree and the commit of a revision, as the confined process tells them.
-type Found = (String, Option<String>);
+type Resolved = (String, Option<String>);
 
 /// Finds the tree of a revision.
 pub(super) fn resolve(
@@ -101,12 +101,16 @@ fn in_part(
     Ok(TreeFact { id, commit, note, sparse: sparse.to_vec(), ..fact })
 }
 
-fn parsed((tree, commit): &Found) -> Option<Known> {
+fn parsed((tree, commit): &Resolved) -> Option<Known> {
     let commit = commit.as_ref().map(|commit| commit.parse()).transpose().ok()?;
     Some(Known { tree: tree.parse().ok()?, commit })
 }
 
-fn find(places: &git_tree::Places, rev: &str, start: Option<Id>) -> Result<Found, (String, bool)> {
+fn find(
+    places: &git_tree::Places,
+    rev: &str,
+    start: Option<Id>,
+) -> Result<Resolved, (String, bool)> {
     let found = Repository::open_at(places).and_then(|repository| match start {
         Some(start) => repository.resolve_from(start, rev),
         None => repository.resolve(rev),

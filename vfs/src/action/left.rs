@@ -41,17 +41,17 @@ pub fn left_at(
     path: &str,
 ) -> Result<Option<LeftNode>, LeftError> {
     Ok(match found_at(publishing, root, path)? {
-        Some(Found::Directory(root)) => {
+        Some(AtPath::Directory(root)) => {
             let tree = tree_of(publishing, &root, path)?;
             Some(LeftNode::Directory { root, tree })
         }
-        Some(Found::Leaf(node)) => Some(node),
+        Some(AtPath::Leaf(node)) => Some(node),
         None => None,
     })
 }
 
 /// What stands at a path.
-pub(super) enum Found {
+pub(super) enum AtPath {
     /// A directory, by its message.
     Directory(Digest),
     /// A file or a link.
@@ -63,7 +63,7 @@ pub(super) fn found_at(
     store: &Store<'_>,
     root: &Digest,
     path: &str,
-) -> Result<Option<Found>, LeftError> {
+) -> Result<Option<AtPath>, LeftError> {
     let mut here = *root;
     let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
     while let Some(name) = names.next() {
@@ -71,10 +71,10 @@ pub(super) fn found_at(
         match (listing.directories().iter().find(|it| it.name == name), names.peek()) {
             (Some(directory), _) => here = directory.digest,
             (None, Some(_)) => return Ok(None),
-            (None, None) => return Ok(leaf(&listing, name).map(Found::Leaf)),
+            (None, None) => return Ok(leaf(&listing, name).map(AtPath::Leaf)),
         }
     }
-    Ok(Some(Found::Directory(here)))
+    Ok(Some(AtPath::Directory(here)))
 }
 
 /// A directory of a tree that gets directories.

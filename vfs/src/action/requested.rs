@@ -6,7 +6,7 @@ use std::time::Duration;
 use prost::Message;
 
 use super::LeftNode;
-use super::left::{Found, LeftError, found_at, tree_of, with_directories};
+use super::left::{AtPath, LeftError, found_at, tree_of, with_directories};
 use super::result::{ResultError, digest};
 use crate::cas::message::wire;
 use crate::cas::{Digest, Publishing};
@@ -246,15 +246,15 @@ impl RequestedCommand {
         for RequestedOutput { written, path: at } in &self.outputs {
             let path = written.clone();
             match found_at(publishing, tree, at)? {
-                Some(Found::Leaf(LeftNode::File { digest, executable })) => {
+                Some(AtPath::Leaf(LeftNode::File { digest, executable })) => {
                     contents.push(digest);
                     let (digest, is_executable) = (Some(digest.into()), executable);
                     message.output_files.push(wire::OutputFile { path, digest, is_executable });
                 }
-                Some(Found::Leaf(LeftNode::Symlink { target })) => {
+                Some(AtPath::Leaf(LeftNode::Symlink { target })) => {
                     message.output_symlinks.push(wire::OutputSymlink { path, target });
                 }
-                Some(Found::Directory(root)) => {
+                Some(AtPath::Directory(root)) => {
                     let tree = self.tree(publishing, (&root, at), &mut trees)?;
                     directories.push(root);
                     contents.extend(tree);
@@ -264,7 +264,7 @@ impl RequestedCommand {
                         root_directory_digest: self.wants_root.then(|| root.into()),
                     });
                 }
-                Some(Found::Leaf(LeftNode::Directory { .. })) | None => {}
+                Some(AtPath::Leaf(LeftNode::Directory { .. })) | None => {}
             }
         }
         if let Some([stdout, stderr]) = end.streams {

@@ -6,7 +6,7 @@ use super::*;
 use crate::fs::OsFs;
 
 /// Everything that a walk shows, but for what is in `past`.
-fn seen(root: &Path, past: &str) -> BTreeMap<PathBuf, Found> {
+fn seen(root: &Path, past: &str) -> BTreeMap<PathBuf, LayerNode> {
     let mut seen = BTreeMap::new();
     let upper = File::open(root).expect("opened");
     let walked = walk(&OsFs, upper.as_fd(), &mut |entry| -> Result<_, LayerError> {
@@ -38,15 +38,15 @@ fn every_kind_is_told() {
     OsFs.make_special(At { dir: dir.as_fd(), name: OsStr::new("fifo") }, Special::Fifo)
         .expect("a FIFO");
     let seen = seen(root, "past");
-    let file = |size, executable| Found::File { size, executable };
+    let file = |size, executable| LayerNode::File { size, executable };
     let expected = [
-        ("fifo", Found::Special("a FIFO")),
-        ("gone", Found::Whiteout),
-        ("link", Found::Symlink("../x".into())),
-        ("opaque", Found::Directory { opaque: true }),
+        ("fifo", LayerNode::Special("a FIFO")),
+        ("gone", LayerNode::Whiteout),
+        ("link", LayerNode::Symlink("../x".into())),
+        ("opaque", LayerNode::Directory { opaque: true }),
         ("opaque/file", file(5, false)),
-        ("past", Found::Directory { opaque: false }),
-        ("plain", Found::Directory { opaque: false }),
+        ("past", LayerNode::Directory { opaque: false }),
+        ("plain", LayerNode::Directory { opaque: false }),
         ("plain/file", file(5, false)),
         ("run", file(0, true)),
     ];

@@ -118,7 +118,7 @@ pub fn walk_again(
     let limit = rules.depth_limit().unwrap_or(usize::MAX);
     let question = Question { rules, depth: limit };
     let walk = Walk { root, root_id, question, known: None, keep: Keep::Nothing };
-    let mut found = Found { walked, ..Found::default() };
+    let mut found = ThreadWalk { walked, ..ThreadWalk::default() };
     let is_shown = |name: &HiddenName| {
         let is_directory = name.kind == Kind::Directory;
         let decided = rules.decide(name.path.as_os_str().as_bytes(), is_directory);
@@ -172,7 +172,7 @@ struct Job {
 
 /// What one thread found.
 #[derive(Default)]
-struct Found {
+struct ThreadWalk {
     walked: Walked,
     records: Records,
     /// Directories that were no longer there when they were to be looked at.
@@ -180,9 +180,9 @@ struct Found {
 }
 
 impl Walk<'_> {
-    fn all(&self, threads: usize) -> Result<Found> {
+    fn all(&self, threads: usize) -> Result<ThreadWalk> {
         let mut jobs = vec![Job { path: Vec::new(), above: None, in_git: false }];
-        let mut found = Found::default();
+        let mut found = ThreadWalk::default();
         let mut buffer = buffer();
         for _ in 0..ALONE {
             let Some(job) = jobs.pop() else { break };
@@ -199,9 +199,9 @@ impl Walk<'_> {
         Ok(found)
     }
 
-    fn together(&self, jobs: Vec<Job>, threads: usize, found: &mut Found) {
+    fn together(&self, jobs: Vec<Job>, threads: usize, found: &mut ThreadWalk) {
         let work = |pool: &Pool<Job>| {
-            let mut found = Found::default();
+            let mut found = ThreadWalk::default();
             let mut buffer = buffer();
             while let Some(jobs) = pool.take() {
                 self.alone(jobs, &mut found, &mut buffer, Some(pool));
@@ -216,7 +216,7 @@ impl Walk<'_> {
     fn alone(
         &self,
         mut jobs: Vec<Job>,
-        found: &mut Found,
+        found: &mut ThreadWalk,
         buffer: &mut Buffer,
         pool: Option<&Pool<Job>>,
     ) {
@@ -228,7 +228,7 @@ impl Walk<'_> {
         }
     }
 
-    fn visit(&self, job: Job, jobs: &mut Vec<Job>, found: &mut Found, buffer: &mut Buffer) {
+    fn visit(&self, job: Job, jobs: &mut Vec<Job>, found: &mut ThreadWalk, buffer: &mut Buffer) {
         if depth(&job.path) >= DEPTH || job.path.len() > LENGTH {
             return found.fail(job.path, Errno::NAMETOOLONG);
         }
@@ -254,7 +254,7 @@ impl Walk<'_> {
         record: &Record,
         dir: Option<&Arc<OwnedFd>>,
         jobs: &mut Vec<Job>,
-        found: &mut Found,
+        found: &mut ThreadWalk,
     ) {
         // Of what is mounted below nobody knows whether its times tell.
         let is_here = record.stamp.id.dev == self.root_id.dev;
@@ -308,7 +308,7 @@ impl Walk<'_> {
     }
 }
 
-impl Found {
+impl ThreadWalk {
     fn add(&mut self, record: &Record, dir: Option<&Arc<OwnedFd>>, jobs: &mut Vec<Job>) {
         self.walked.directories += 1;
         self.walked.entries += u64::from(record.entries);

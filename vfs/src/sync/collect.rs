@@ -214,7 +214,7 @@ impl<'a> Collector<'a> {
         let is_same = is_same_root(&root, &self.source.identity);
         let inherited = (!is_same).then_some(Conflict::Root);
         let dir = Dir::Root(self.source.upper);
-        let found = entry::Found { name: OsStr::new("."), path: here, node: upper, dir: &dir };
+        let found = entry::UpperEntry { name: OsStr::new("."), path: here, node: upper, dir: &dir };
         let host = HostSide::Here(Dir::Root(self.source.root), root);
         let parent = entry::Parent {
             is_changed: false,
@@ -262,10 +262,10 @@ impl<'a> Collector<'a> {
         above: &Path,
         dir: &'d Dir<'a>,
         name: &'d OsStr,
-    ) -> Result<entry::Found<'d, 'a>, SyncError> {
+    ) -> Result<entry::UpperEntry<'d, 'a>, SyncError> {
         let path = above.join(name);
         let node = self.fs.node(dir.as_fd(), name).map_err(io("look at", &path))?;
-        Ok(entry::Found { name, path, node, dir })
+        Ok(entry::UpperEntry { name, path, node, dir })
     }
 
     /// Returns whether a file may have been copied up that the host had removed before. overlayfs
@@ -323,7 +323,7 @@ impl<'a> Collector<'a> {
         &self,
         above: Option<&Dir<'a>>,
         closed: Option<Refusal>,
-        found: &entry::Found<'_, '_>,
+        found: &entry::UpperEntry<'_, '_>,
     ) -> Result<HostSide<'a>, SyncError> {
         if let Some(refusal) = closed {
             return Ok(HostSide::Closed(refusal));

@@ -29,12 +29,12 @@ pub struct GitTraps<'a> {
     indexes: Indexes,
     names: NamesLeft,
     /// Directories that were asked for: whether they are git's.
-    known: RefCell<HashMap<PathBuf, Found>>,
+    known: RefCell<HashMap<PathBuf, GitParts>>,
 }
 
 /// What a directory has of git's.
 #[derive(Clone, Copy)]
-struct Found {
+struct GitParts {
     /// A `HEAD`, or what makes one a repository as soon as a `HEAD` is there.
     may_be: bool,
     /// More than a `HEAD` alone.
@@ -168,14 +168,14 @@ impl<'a> GitTraps<'a> {
         self.found(path).has_parts
     }
 
-    fn found(&self, path: &Path) -> Found {
+    fn found(&self, path: &Path) -> GitParts {
         if let Some(known) = self.known.borrow().get(path) {
             return *known;
         }
         let has = |name: &str| self.sides.has(path, name);
         let (has_head, was) = (has(HEAD), self.sides.was_git_dir(path));
         let has_parts = was || has_head && ["objects", "refs", "commondir"].into_iter().any(has);
-        let found = Found { may_be: has_head || was, has_parts };
+        let found = GitParts { may_be: has_head || was, has_parts };
         self.known.borrow_mut().insert(path.to_owned(), found);
         found
     }

@@ -33,12 +33,12 @@ pub(super) struct KnownTrees {
 struct Store {
     /// The names of the indexes of packs.
     packs: Option<Arc<[OsString]>>,
-    trees: HashMap<Id, Found>,
+    trees: HashMap<Id, MaybeTree>,
 }
 
 /// A tree, or that there is none.
 #[derive(Clone, Debug)]
-struct Found(Option<Vec<u8>>);
+struct MaybeTree(Option<Vec<u8>>);
 
 impl Default for KnownTrees {
     fn default() -> Self {
@@ -47,7 +47,7 @@ impl Default for KnownTrees {
 }
 
 impl KnownTrees {
-    fn tree(&self, objects: &Path, id: &Id) -> Option<Found> {
+    fn tree(&self, objects: &Path, id: &Id) -> Option<MaybeTree> {
         self.stores.borrow().get(objects)?.trees.get(id).cloned()
     }
 
@@ -60,7 +60,7 @@ impl KnownTrees {
         let length = tree.map_or(0, Vec::len) + EACH;
         if let Some(room) = self.room.get().checked_sub(length) {
             self.room.set(room);
-            self.change(objects, &|store| drop(store.trees.insert(*id, Found(tree.cloned()))));
+            self.change(objects, &|store| drop(store.trees.insert(*id, MaybeTree(tree.cloned()))));
         }
     }
 
@@ -96,7 +96,7 @@ impl<'a> StoredTrees<'a> {
             return Some(Vec::new());
         }
         self.work.take(TREE)?;
-        if let Some(Found(known)) = self.known.tree(&self.objects, id) {
+        if let Some(MaybeTree(known)) = self.known.tree(&self.objects, id) {
             self.work.take(known.as_ref().map_or(0, Vec::len) as u64)?;
             return known;
         }

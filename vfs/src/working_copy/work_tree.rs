@@ -17,7 +17,7 @@ use super::{CopyError, Taken};
 use crate::fs::{At, Errno, Fs, Open, read_all};
 use crate::git_index::Tracked;
 use crate::git_tree::{DIRECTORY, GitError, Id, Limit, OBJECT_MAX, SUBMODULE};
-use crate::layer::{Descend, Found, LayerEntry, found, walk};
+use crate::layer::{Descend, LayerEntry, LayerNode, found, walk};
 use crate::snapshot::{Naming, is_gitmodules};
 
 /// The git directory of the command.
@@ -98,19 +98,21 @@ impl Look<'_, '_> {
             return Ok(self.refuse(path, "its path is too long".to_owned()));
         }
         match &entry.found {
-            Found::Directory { opaque } => return self.directory(entry, *opaque),
-            Found::Whiteout => self.whiteout(path),
-            Found::Special(what) => return Ok(self.refuse(path, format!("{what} is in no tree"))),
-            Found::File { .. } | Found::Symlink(_) if self.is_left_out(path, false)? => {
+            LayerNode::Directory { opaque } => return self.directory(entry, *opaque),
+            LayerNode::Whiteout => self.whiteout(path),
+            LayerNode::Special(what) => {
+                return Ok(self.refuse(path, format!("{what} is in no tree")));
+            }
+            LayerNode::File { .. } | LayerNode::Symlink(_) if self.is_left_out(path, false)? => {
                 self.leave_out(path)?;
             }
-            Found::File { size, .. } if *size > OBJECT_MAX => {
+            LayerNode::File { size, .. } if *size > OBJECT_MAX => {
                 return Ok(self.refuse(path, "it is larger than an object may be".to_owned()));
             }
-            Found::Symlink(_) if is_gitmodules(name) => {
+            LayerNode::Symlink(_) if is_gitmodules(name) => {
                 return Ok(self.refuse(path, "git reads no link of this name".to_owned()));
             }
-            Found::File { size, executable } => {
+            LayerNode::File { size, executable } => {
                 let file = match self.fs.open_file(entry.at.dir, entry.at.name) {
                     Err(Errno::ACCESS) => {
                         return Ok(self.refuse(path, "its bits allow nobody to read it".to_owned()));
@@ -121,7 +123,7 @@ impl Look<'_, '_> {
                 let mode = if *executable { EXECUTABLE_MODE } else { FILE_MODE };
                 self.left.edits.set(path, Some((mode, id)));
             }
-            Found::Symlink(target) => {
+            LayerNode::Symlink(target) => {
                 let id = self.objects.put(Kind::Blob, target.as_os_str().as_bytes())?;
                 self.left.edits.set(path, Some((LINK_MODE, id)));
             }
@@ -265,7 +267,7 @@ impl Look<'_, '_> {
         let path = directory.join(FILE);
         match self.fs.open_below(self.upper, directory, Open::Handle) {
             Ok(dir) => match found(self.fs, At { dir: dir.as_fd(), name: FILE.as_ref() }, &path) {
-                Ok(Found::File { size, .. }) if size <= FILE_MAX => {
+                Ok(LayerNode::File { size, .. }) if size <= FILE_MAX => {
                     let text = read_all(self.fs, dir.as_fd(), Path::new(FILE));
                     return text.map(Some).map_err(failed("read", &path));
                 }

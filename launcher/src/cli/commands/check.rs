@@ -19,7 +19,7 @@ use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Planned, Request};
 use crate::plan::place::Placed;
 use crate::plan::step::{InitStep, Source};
-use crate::probe::deep::{self, Deep, Found};
+use crate::probe::deep::{self, Deep, Sample};
 
 /// What one policy is like.
 #[derive(Debug, Default, Serialize)]
@@ -290,7 +290,7 @@ fn print(checked: &Checked, output: &Output) {
     output.text(&text);
 }
 
-fn found_lines(words: &str, found: &Found) -> Vec<String> {
+fn found_lines(words: &str, found: &Sample) -> Vec<String> {
     let mut lines: Vec<String> =
         found.first.iter().map(|path| format!("note: {} {words}", path.display())).collect();
     let named = u64::try_from(lines.len()).unwrap_or(u64::MAX);

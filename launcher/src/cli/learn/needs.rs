@@ -24,7 +24,7 @@ pub(super) struct Judged {
 }
 
 /// What came of one thing that was asked for.
-enum Found {
+enum Judgement {
     Needed(Need),
     /// It is given by now, or is nothing that the host has.
     Settled,
@@ -44,32 +44,32 @@ pub(super) fn judge<'a>(planned: &Planned, missed: impl Iterator<Item = &'a Miss
             Missed::Call(name) => of_call(planned, name),
         };
         match found {
-            Found::Needed(need) => judged.needs.push(need),
-            Found::Settled => {}
-            Found::Beyond => judged.beyond += 1,
+            Judgement::Needed(need) => judged.needs.push(need),
+            Judgement::Settled => {}
+            Judgement::Beyond => judged.beyond += 1,
         }
     }
     judged
 }
 
-fn of_call(planned: &Planned, name: &str) -> Found {
-    let Some(answer) = why::call(&planned.plan, name) else { return Found::Beyond };
+fn of_call(planned: &Planned, name: &str) -> Judgement {
+    let Some(answer) = why::call(&planned.plan, name) else { return Judgement::Beyond };
     if answer.answer == Verdict::Allowed {
-        return Found::Settled;
+        return Judgement::Settled;
     }
     let word = answer.remedy.as_deref().and_then(|it| it.strip_prefix("--allow "));
     let word = word.and_then(|word| word.parse::<AllowWord>().ok());
-    word.map_or(Found::Beyond, |word| Found::Needed(Need::Call(word)))
+    word.map_or(Judgement::Beyond, |word| Judgement::Needed(Need::Call(word)))
 }
 
-fn of_host(planned: &Planned, word: &str) -> Found {
-    let Ok(rule) = HostRule::parse(word) else { return Found::Beyond };
-    let Some(port) = single_port(&rule) else { return Found::Beyond };
+fn of_host(planned: &Planned, word: &str) -> Judgement {
+    let Ok(rule) = HostRule::parse(word) else { return Judgement::Beyond };
+    let Some(port) = single_port(&rule) else { return Judgement::Beyond };
     let host = match &rule.host {
         HostPattern::Name(name) => name.to_string(),
         HostPattern::Range(range) => range.first().to_string(),
         HostPattern::Below(_) | HostPattern::Loopback | HostPattern::Registry(_) => {
-            return Found::Beyond;
+            return Judgement::Beyond;
         }
     };
     let udp = if word.starts_with("udp:") { "udp:" } else { "" };
@@ -77,7 +77,7 @@ fn of_host(planned: &Planned, word: &str) -> Found {
     let answer =
         why::connection(&planned.plan, policy, (&format!("{udp}{host}"), port), &Nearby::default());
     let is_allowed = answer.answer == Verdict::Allowed;
-    if is_allowed { Found::Settled } else { Found::Needed(Need::Host(rule)) }
+    if is_allowed { Judgement::Settled } else { Judgement::Needed(Need::Host(rule)) }
 }
 
 fn single_port(rule: &HostRule) -> Option<u16> {
@@ -91,7 +91,7 @@ fn of_path(
     planned: &Planned,
     questions: &Questions<'_>,
     (path, operation): (&Path, Operation),
-) -> Found {
+) -> Judgement {
     let mut answer = questions.path(path, operation);
     // One could be made there, and the host's was to be changed.
     if answer.answer == Verdict::Allowed && operation == Operation::Write {
@@ -102,15 +102,15 @@ fn of_path(
     }
     match answer.answer {
         Verdict::Absent | Verdict::Denied | Verdict::ReadOnly => {}
-        Verdict::Allowed | Verdict::Impossible => return Found::Settled,
-        Verdict::Unknown => return Found::Beyond,
+        Verdict::Allowed | Verdict::Impossible => return Judgement::Settled,
+        Verdict::Unknown => return Judgement::Beyond,
     }
     let (Ok(at), false) = (GuestPath::new(path), is_kept_outside(planned, &answer)) else {
-        return Found::Beyond;
+        return Judgement::Beyond;
     };
     match there(&at, operation) {
         Some(there) => shown(planned, questions, there, &answer),
-        None => Found::Settled,
+        None => Judgement::Settled,
     }
 }
 
@@ -162,29 +162,29 @@ fn shown(
     questions: &Questions<'_>,
     mut need: PathNeed,
     answer: &Answer,
-) -> Found {
+) -> Judgement {
     let own = &planned.surroundings.dirs;
     let own = [&own.state, &own.cache, &own.config];
     let places = || std::iter::once(&need.at).chain(&need.leads_to);
     if places().any(|at| own.iter().any(|own| at.as_path().starts_with(own))) {
-        return Found::Beyond;
+        return Judgement::Beyond;
     }
     need.hidden = answer.layers.contains(&Layer::Deny);
     let Some(placed) = planned.plan.placement.covering(&need.at) else {
-        return Found::Needed(Need::Path(need));
+        return Judgement::Needed(Need::Path(need));
     };
     let BackendSpec::Physical { host } = &placed.spec.backend else {
-        return Found::Needed(Need::Path(need));
+        return Judgement::Needed(Need::Path(need));
     };
     if host.to_guest() != placed.spec.at {
-        return Found::Beyond;
+        return Judgement::Beyond;
     }
     let leads_out = |to: &GuestPath| source(placed).is_some_and(|it| !to.is_within(&it.to_guest()));
     if let Some(to) = need.leads_to.take_if(|to| leads_out(to)) {
         need.at = named(questions, &need.at).filter(leads_out).unwrap_or_else(|| to.clone());
         need.leads_to = Some(to).filter(|to| *to != need.at);
     }
-    Found::Needed(Need::Path(need))
+    Judgement::Needed(Need::Path(need))
 }
 
 /// Links that the view has lead to the place where something is to be shown. What further ones lead to,

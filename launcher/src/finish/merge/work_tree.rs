@@ -64,7 +64,7 @@ pub(super) struct WorkTrees<'a> {
 }
 
 /// What a directory has in the place of a git directory.
-enum Found {
+enum InPlace {
     Nothing,
     /// Something that is not followed.
     Odd,
@@ -119,25 +119,25 @@ type Look = ControlFlow<Option<Rc<WorkTree>>>;
 
 /// A directory that can't be opened ends it: what is above it says nothing.
 fn tree(dir: Option<OwnedFd>, at: &Path, place: Place) -> Look {
-    match dir.map_or(Found::Odd, |dir| look(dir.as_fd(), at)) {
-        Found::Nothing => ControlFlow::Continue(()),
-        Found::Odd => ControlFlow::Break(None),
-        Found::Here(git_dir, objects) => {
+    match dir.map_or(InPlace::Odd, |dir| look(dir.as_fd(), at)) {
+        InPlace::Nothing => ControlFlow::Continue(()),
+        InPlace::Odd => ControlFlow::Break(None),
+        InPlace::Here(git_dir, objects) => {
             ControlFlow::Break(Some(Rc::new(WorkTree { git_dir, objects, place })))
         }
     }
 }
 
-fn look(dir: BorrowedFd<'_>, at: &Path) -> Found {
+fn look(dir: BorrowedFd<'_>, at: &Path) -> InPlace {
     let found = match OsFs.status(dir, OsStr::new(GIT)).map(|status| status.kind) {
-        Err(Errno::NOENT) => return Found::Nothing,
+        Err(Errno::NOENT) => return InPlace::Nothing,
         Ok(Kind::Directory) => plain(dir),
         Ok(Kind::File) => linked(dir, at),
         _ => None,
     };
     match found {
-        Some((git_dir, objects)) => Found::Here(git_dir, objects),
-        None => Found::Odd,
+        Some((git_dir, objects)) => InPlace::Here(git_dir, objects),
+        None => InPlace::Odd,
     }
 }
 

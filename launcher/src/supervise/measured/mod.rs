@@ -87,7 +87,7 @@ impl Amount {
 
 /// What was counted, and whether there may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum Extent {
     Whole(Amount),
     AtLeast(Amount),
 }
@@ -137,16 +137,16 @@ impl Measured {
         judged == Some(Counted::FileSystem) && self.doubts < LOOKS
     }
 
-    fn judge(&mut self, found: Found) -> Option<Counted> {
+    fn judge(&mut self, found: Extent) -> Option<Counted> {
         let grown = self.grown();
         let judged = match found {
-            Found::Whole(amount) | Found::AtLeast(amount) if amount.passes(self.limit) => {
+            Extent::Whole(amount) | Extent::AtLeast(amount) if amount.passes(self.limit) => {
                 Some(Counted::Layers)
             }
-            Found::AtLeast(_) if grown.is_none_or(|it| it.passes(self.limit)) => {
+            Extent::AtLeast(_) if grown.is_none_or(|it| it.passes(self.limit)) => {
                 Some(Counted::FileSystem)
             }
-            Found::Whole(_) | Found::AtLeast(_) => None,
+            Extent::Whole(_) | Extent::AtLeast(_) => None,
         };
         let is_doubtful = judged == Some(Counted::FileSystem);
         self.doubts = if is_doubtful { self.doubts + 1 } else { self.doubts.saturating_sub(1) };
@@ -161,19 +161,19 @@ impl Measured {
         Some(now.since(*least))
     }
 
-    fn count(&mut self, pid_1: i32) -> Found {
+    fn count(&mut self, pid_1: i32) -> Extent {
         let places: Vec<&Path> = self.layers.iter().map(|layer| layer.at.as_path()).collect();
         let device = self.layers.first().and_then(|layer| fstat(&layer.directory).ok());
         let device = device.map_or(0, |found| found.st_dev);
         let held = nameless::held(pid_1, nameless::Layers { places: &places, device });
-        let mut is_whole = matches!(held, Found::Whole(_));
-        let (Found::Whole(mut amount) | Found::AtLeast(mut amount)) = held;
+        let mut is_whole = matches!(held, Extent::Whole(_));
+        let (Extent::Whole(mut amount) | Extent::AtLeast(mut amount)) = held;
         for layer in &mut self.layers {
             is_whole &= layer.measure();
             // Its root was there before.
             amount.add(layer.last.bytes, layer.last.entries.saturating_sub(1));
         }
-        if is_whole { Found::Whole(amount) } else { Found::AtLeast(amount) }
+        if is_whole { Extent::Whole(amount) } else { Extent::AtLeast(amount) }
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     /// A layer of which some was seen, on a file system that was filled by this much since.
-    fn judged(found: fn(Amount) -> Found, seen: u64, filled: u64) -> Option<Counted> {
+    fn judged(found: fn(Amount) -> Extent, seen: u64, filled: u64) -> Option<Counted> {
         let scratch = tempfile::tempdir().expect("a directory");
         let directory = OwnedFd::from(std::fs::File::open(scratch.path()).expect("opened"));
         let now = Amount::of(directory.as_fd()).expect("told");
@@ -212,10 +212,10 @@ mod tests {
     #[test]
     fn file_system_counts_only_where_something_was_not_seen() {
         let (small, large) = (1 << 20, 1 << 33);
-        assert_eq!(judged(Found::Whole, small, large), None);
-        assert_eq!(judged(Found::AtLeast, small, 0), None);
-        assert_eq!(judged(Found::Whole, large, 0), Some(Counted::Layers));
-        assert_eq!(judged(Found::AtLeast, large, 0), Some(Counted::Layers));
+        assert_eq!(judged(Extent::Whole, small, large), None);
+        assert_eq!(judged(Extent::AtLeast, small, 0), None);
+        assert_eq!(judged(Extent::Whole, large, 0), Some(Counted::Layers));
+        assert_eq!(judged(Extent::AtLeast, large, 0), Some(Counted::Layers));
     }
 
     /// Four looks must find the same, less those that see everything.
@@ -224,18 +224,18 @@ mod tests {
         let limit = Amount::default();
         let mut measured =
             Measured { layers: Vec::new(), limit, least: None, doubts: 0, next: Instant::now() };
-        let unseen = Found::AtLeast(limit);
+        let unseen = Extent::AtLeast(limit);
         let mut look = |found| {
             let judged = measured.judge(found);
             judged.is_some() && !measured.is_doubted(judged)
         };
-        let seen = Found::Whole(limit);
+        let seen = Extent::Whole(limit);
         assert_eq!([unseen, seen, unseen, seen, seen, seen].map(&mut look), [false; 6]);
         assert_eq!([unseen; 5].map(&mut look), [false, false, false, true, true]);
         assert_eq!([seen; 5].map(&mut look), [false; 5]);
         assert_eq!([unseen, unseen, unseen, seen].map(&mut look), [false; 4]);
         assert_eq!([unseen, unseen].map(&mut look), [false, true]);
-        assert!(look(Found::Whole(Amount { bytes: 1, files: 0 })));
+        assert!(look(Extent::Whole(Amount { bytes: 1, files: 0 })));
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
             let limit = Amount { bytes: u64::MAX, files: u64::MAX };
             Measured { layers: Vec::new(), limit, least, doubts: 0, next: Instant::now() }
         };
-        let found = Found::AtLeast(Amount::default());
+        let found = Extent::AtLeast(Amount::default());
         assert_eq!(measured(None).judge(found), Some(Counted::FileSystem));
     }
 

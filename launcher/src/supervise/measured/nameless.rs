@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rustix::fs::{major, minor};
 
-use super::{Amount, Found};
+use super::{Amount, Extent};
 use crate::sys::holders::{Listing, descendants, listing, shares_descriptors};
 use crate::sys::mountinfo;
 
@@ -30,7 +30,7 @@ pub(super) struct Layers<'a> {
 }
 
 /// Returns what the processes of a run hold of layers without a name.
-pub(super) fn held(pid_1: i32, layers: Layers<'_>) -> Found {
+pub(super) fn held(pid_1: i32, layers: Layers<'_>) -> Extent {
     let mut search = Search::default();
     match descendants(pid_1, ENTRIES_MAX) {
         Listing::Whole(processes) => processes.iter().for_each(|it| search.process(*it, layers)),
@@ -60,11 +60,11 @@ struct Mounts {
 }
 
 impl Search {
-    fn found(self) -> Found {
+    fn found(self) -> Extent {
         // What is mapped and not open can't be measured.
         let is_counted = |it: &u64| self.counted.iter().any(|(_, number)| number == it);
         let is_whole = !self.is_partial && self.mapped.iter().all(is_counted);
-        if is_whole { Found::Whole(self.amount) } else { Found::AtLeast(self.amount) }
+        if is_whole { Extent::Whole(self.amount) } else { Extent::AtLeast(self.amount) }
     }
 
     /// Returns what was read, unless its process is gone.
@@ -233,13 +233,13 @@ mod tests {
     fn process_that_is_gone_hides_nothing() {
         let mut search = Search::default();
         search.process(i32::MAX, Layers { places: &[], device: 0 });
-        assert_eq!(search.found(), Found::Whole(Amount::default()));
+        assert_eq!(search.found(), Extent::Whole(Amount::default()));
     }
 
     #[test]
     fn what_can_not_be_read_may_hide_anything() {
         let mut search = Search::default();
         assert_eq!(search.told::<()>(Err(ErrorKind::PermissionDenied.into())), None);
-        assert_eq!(search.found(), Found::AtLeast(Amount::default()));
+        assert_eq!(search.found(), Extent::AtLeast(Amount::default()));
     }
 }

@@ -123,11 +123,11 @@ fn directories_that_are_needed_are_made_and_nothing_else_changes() {
     assert_eq!(asked("l/deep", &[]), root, "what is no directory stays");
     let made = asked("work", &["out/deep/x", "../a/y"]);
     let is_directory =
-        |path: &str| matches!(found_at(&publishing, &made, path), Ok(Some(Found::Directory(_))));
+        |path: &str| matches!(found_at(&publishing, &made, path), Ok(Some(AtPath::Directory(_))));
     assert!(is_directory("work/out/deep") && is_directory("a") && !is_directory("work/out/deep/x"));
     assert!(matches!(
         found_at(&publishing, &made, "a/f"),
-        Ok(Some(Found::Leaf(LeftNode::File { executable: true, .. })))
+        Ok(Some(AtPath::Leaf(LeftNode::File { executable: true, .. })))
     ));
 }
 

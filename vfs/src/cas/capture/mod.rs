@@ -21,7 +21,7 @@ pub use land::land_staged;
 
 use super::{Digest, Store};
 use crate::fs::{Errno, Fs, Kind};
-use crate::layer::{Descend, Found, LayerEntry, walk};
+use crate::layer::{Descend, LayerEntry, LayerNode, walk};
 use crate::snapshot::Bounds;
 use crate::working_copy::{Captured, RefusedPath};
 use diff::{Difference, Differences};
@@ -131,23 +131,25 @@ impl Look<'_> {
             return Ok(self.refuse(path, "its path is too long"));
         }
         match &entry.found {
-            Found::Directory { .. } if path.components().count() >= self.bounds.depth => {
+            LayerNode::Directory { .. } if path.components().count() >= self.bounds.depth => {
                 return Ok(self.refuse(path, "it is in too many directories"));
             }
-            Found::Directory { opaque } => {
+            LayerNode::Directory { opaque } => {
                 let below = if *opaque { Below::Hidden } else { Below::Shows };
                 self.directories.enter(path, name, below)?;
                 return Ok(Descend::Into);
             }
-            Found::Whiteout => self.directories.set(path, name, None),
-            Found::Special(what) => return Ok(self.refuse(path, &format!("{what} is in no tree"))),
-            Found::Symlink(target) => match target.to_str() {
+            LayerNode::Whiteout => self.directories.set(path, name, None),
+            LayerNode::Special(what) => {
+                return Ok(self.refuse(path, &format!("{what} is in no tree")));
+            }
+            LayerNode::Symlink(target) => match target.to_str() {
                 Some(target) if target.len() <= TARGET_MAX => {
                     self.directories.set(path, name, Some(Leaf::Symlink(target.to_owned())));
                 }
                 _ => return Ok(self.refuse(path, "its target is no UTF-8")),
             },
-            Found::File { .. } => return self.file(entry, name),
+            LayerNode::File { .. } => return self.file(entry, name),
         }
         Ok(Descend::Past)
     }
@@ -165,10 +167,10 @@ impl Look<'_> {
         let shown = path.file_name().and_then(|name| name.to_str());
         let shown = shown.and_then(|name| self.directories.shown(path, name).map(|it| (name, it)));
         let is_same = match (&entry.found, shown) {
-            (Found::Directory { .. }, _) if path.components().count() >= self.bounds.depth => {
+            (LayerNode::Directory { .. }, _) if path.components().count() >= self.bounds.depth => {
                 return Ok(self.tell(path));
             }
-            (Found::Directory { opaque }, shown) => {
+            (LayerNode::Directory { opaque }, shown) => {
                 match shown {
                     Some((name, Leaf::Directory(_))) if !opaque => {
                         self.directories.enter(path, name, Below::Shows)?;
@@ -177,11 +179,11 @@ impl Look<'_> {
                 }
                 return Ok(Descend::Into);
             }
-            (Found::Whiteout, shown) => shown.is_none(),
-            (Found::Symlink(target), Some((_, Leaf::Symlink(had)))) => {
+            (LayerNode::Whiteout, shown) => shown.is_none(),
+            (LayerNode::Symlink(target), Some((_, Leaf::Symlink(had)))) => {
                 target.to_str() == Some(&had)
             }
-            (Found::File { .. }, Some((_, had))) => self.is_as_it_was(entry, &had)?,
+            (LayerNode::File { .. }, Some((_, had))) => self.is_as_it_was(entry, &had)?,
             _ => false,
         };
         Ok(if is_same { Descend::Past } else { self.tell(path) })

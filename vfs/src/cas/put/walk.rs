@@ -30,7 +30,7 @@ pub(super) struct Part {
 
 /// What was found, by the paths of directories.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct WalkedFiles {
     pub(super) parts: HashMap<PathBuf, Part>,
     pub(super) files: u64,
     pub(super) bytes: u64,
@@ -66,8 +66,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks and joins its threads, also after an error.
-    pub(super) fn all(self) -> Result<Found, PutError> {
-        let mut found = Found::default();
+    pub(super) fn all(self) -> Result<WalkedFiles, PutError> {
+        let mut found = WalkedFiles::default();
         let jobs = vec![Job::Directory(PathBuf::new())];
         for part in together(jobs, THREADS, |pool| self.work(pool)) {
             found.merge(part);
@@ -78,8 +78,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn work(&self, pool: &Pool<Job>) -> Found {
-        let (mut found, mut buffer) = (Found::default(), buffer());
+    fn work(&self, pool: &Pool<Job>) -> WalkedFiles {
+        let (mut found, mut buffer) = (WalkedFiles::default(), buffer());
         while let Some(mut jobs) = pool.take() {
             while let Some(job) = jobs.pop().filter(|_| !self.has_failed()) {
                 let done = self.carry_out(job, &mut found, &mut jobs, &mut buffer);
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
     fn carry_out(
         &self,
         job: Job,
-        found: &mut Found,
+        found: &mut WalkedFiles,
         jobs: &mut Vec<Job>,
         buffer: &mut [u8],
     ) -> Result<(), PutError> {
@@ -106,7 +106,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn visit(&self, path: &Path, found: &mut Found, jobs: &mut Vec<Job>) -> Result<(), PutError> {
+    fn visit(
+        &self,
+        path: &Path,
+        found: &mut WalkedFiles,
+        jobs: &mut Vec<Job>,
+    ) -> Result<(), PutError> {
         let dir = match self.open(path) {
             Err(Errno::NOENT) => return Ok(()),
             result => Arc::new(result.map_err(|errno| unreadable(path, errno))?),
@@ -137,7 +142,7 @@ impl<'a> Walk<'a> {
         &self,
         dir: &Opened<'_>,
         names: &[OsString],
-        found: &mut Found,
+        found: &mut WalkedFiles,
         buffer: &mut [u8],
     ) -> Result<(), PutError> {
         for name in names {
@@ -242,7 +247,7 @@ struct Opened<'a> {
     path: &'a Path,
 }
 
-impl Found {
+impl WalkedFiles {
     fn merge(&mut self, other: Self) {
         self.files += other.files;
         self.bytes += other.bytes;

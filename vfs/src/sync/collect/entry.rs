@@ -15,7 +15,7 @@ use crate::sync::{
 };
 
 /// An entry of the layer.
-pub(super) struct Found<'d, 'a> {
+pub(super) struct UpperEntry<'d, 'a> {
     pub(super) name: &'d OsStr,
     pub(super) path: PathBuf,
     pub(super) node: Node,
@@ -46,7 +46,7 @@ impl<'a> Collector<'a> {
     /// Compares an entry of the layer with the host's and notes what changed.
     pub(super) fn compare(
         &mut self,
-        found: &Found<'_, 'a>,
+        found: &UpperEntry<'_, 'a>,
         host: &HostSide<'a>,
         parent: &Parent,
     ) -> Result<(), SyncError> {
@@ -80,7 +80,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Notes what a whiteout says of the host's entry.
-    fn taken_away(&mut self, found: &Found<'_, 'a>, host: &HostSide<'a>, parent: &Parent) {
+    fn taken_away(&mut self, found: &UpperEntry<'_, 'a>, host: &HostSide<'a>, parent: &Parent) {
         self.is_plain = false;
         match host {
             HostSide::Absent => {}
@@ -97,7 +97,7 @@ impl<'a> Collector<'a> {
     }
 
     /// What overlayfs notes of an entry, and the user's attributes.
-    pub(super) fn told(&mut self, found: &Found<'_, 'a>) -> Result<Told, SyncError> {
+    pub(super) fn told(&mut self, found: &UpperEntry<'_, 'a>) -> Result<Told, SyncError> {
         if !matches!(found.node.status.kind, Kind::File | Kind::Directory) {
             return Ok(Told::default());
         }
@@ -298,7 +298,7 @@ impl<'a> Collector<'a> {
 
     fn is_equal(
         &mut self,
-        found: &Found<'_, 'a>,
+        found: &UpperEntry<'_, 'a>,
         dir: &Dir<'a>,
         node: &Node,
     ) -> Result<bool, SyncError> {
@@ -365,7 +365,7 @@ impl<'a> Collector<'a> {
         self.sides.lead_out(path, target, &[]).map_err(io("look at", path))
     }
 
-    fn group(&mut self, found: &Found<'_, 'a>, equal: Option<Seen>, is_shared: bool) {
+    fn group(&mut self, found: &UpperEntry<'_, 'a>, equal: Option<Seen>, is_shared: bool) {
         let node = &found.node;
         if node.links > 1 && matches!(node.status.kind, Kind::File | Kind::Symlink) {
             self.groups.add(found.path.clone(), Seen::from(node), equal, is_shared);
@@ -375,14 +375,14 @@ impl<'a> Collector<'a> {
 
 /// An entry of the layer with what is known before the host's is looked at.
 struct Entry<'e, 'd, 'a> {
-    found: &'e Found<'d, 'a>,
+    found: &'e UpperEntry<'d, 'a>,
     told: Told,
     parent: &'e Parent,
     refusal: Option<Refusal>,
 }
 
 /// Returns a change with what the layer alone tells.
-fn bare(found: &Found<'_, '_>, kind: ChangeKind) -> Change {
+fn bare(found: &UpperEntry<'_, '_>, kind: ChangeKind) -> Change {
     Change {
         path: found.path.clone(),
         kind,
