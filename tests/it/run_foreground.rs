@@ -6,6 +6,7 @@ use crate::run_terminal::shell;
 /// Puts a group of its own in front, as a debugger does for its program, and then the first one again.
 const DEBUGGER: &str = "import os, signal, sys
 own = os.getpgrp()
+os.tcsetpgrp(0, own)
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 child = os.fork()
 if child == 0:

@@ -1,11 +1,13 @@
 //! Calls that the filter announces, each before it is carried out. What the plan refuses gets the error
-//! that the plan says. All else goes on: what it is about is prepared and noted, and never decided about.
+//! that the plan says. All else goes on: what it is about is prepared and noted, and never decided about. Only the caller's
+//! process group, which has no number inside, is put in front in the kernel's place.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::process::getpgrp;
 
 use super::caller::Caller;
 use super::connects::{self, Peer};
@@ -26,6 +28,8 @@ pub(crate) struct Calls<'a> {
     /// Whether addresses are served on demand.
     connects: bool,
     observer: Option<Observer<'a>>,
+    /// The caller's process group.
+    group: i32,
     /// The first call was received.
     begun: bool,
     /// Nobody is left who could call.
@@ -48,6 +52,7 @@ impl<'a> Calls<'a> {
             renames,
             connects,
             observer,
+            group: getpgrp().as_raw_nonzero().get(),
             begun: false,
             closed: false,
         }))
@@ -125,7 +130,7 @@ impl<'a> Calls<'a> {
             return announced::let_go_on(listener, &call);
         }
         if i64::from(call.number) == libc::SYS_ioctl {
-            return foreground::answer(caller);
+            return foreground::answer(caller, self.group);
         }
         self.renames.take(listener, call);
     }

@@ -84,6 +84,11 @@ impl FaultyFs {
         Self { lacks: Some((lack, errno)), ..Self::counting() }
     }
 
+    /// The same where something is lacking.
+    pub(crate) fn and_lacking(self, lack: Lack, errno: Errno) -> Self {
+        Self { lacks: Some((lack, errno)), ..self }
+    }
+
     /// Returns how many calls were made.
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)

@@ -414,9 +414,7 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::ForeignOwner => "it belongs to another user",
         Refusal::Reserved => "a name that endow uses itself",
         Refusal::Unreadable => "it can't be read",
-        Refusal::Beyond => {
-            "a file system can't keep it: it is too large, or has attributes that are"
-        }
+        Refusal::Beyond => "a file system can't keep it, or has no room for its attributes",
         Refusal::Moved => "what was moved from here can't be written back",
         Refusal::Repository => "it would take a git repository away",
         Refusal::Ancestor => "its directory is not written back",

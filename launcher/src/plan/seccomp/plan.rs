@@ -151,8 +151,8 @@ impl SeccompPlan {
         }
         let mut leaves: BTreeMap<_, _> =
             compat::passing().map(|number| (number, Leaf::ALLOW)).collect();
-        let restricted = compat::restricted(self.arch);
-        leaves.extend(restricted.map(|(number, group)| (number, self.group(group))));
+        let (restricted, plain) = (compat::restricted(self.arch), self.unobserved());
+        leaves.extend(restricted.map(|(number, group)| (number, plain.group(group))));
         Some(leaves)
     }
 

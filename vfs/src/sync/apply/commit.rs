@@ -147,7 +147,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
         if self.direction == Direction::Apply
-            && let Some(outcome) = self.decided(step)
+            && let Some(outcome) = Self::decided(step)
         {
             return Ok(outcome);
         }
@@ -164,15 +164,11 @@ impl<'c, 'a> Carrier<'c, 'a> {
     }
 
     /// Returns what becomes of a step whatever stands there.
-    fn decided(&self, step: &Step) -> Option<Outcome> {
-        let is_unplaced = |seen: &Seen| self.unplaced.contains(&seen.traits());
-        let mut displaced = step.old.iter().chain(step.below.iter().map(|(_, seen)| seen));
+    fn decided(step: &Step) -> Option<Outcome> {
         if step.is_beyond {
             Some(Outcome::Failed(Errno::TOOBIG))
         } else if step.is_barred {
             Some(Outcome::Failed(Errno::ACCESS))
-        } else if step.act == Act::Take && displaced.any(is_unplaced) {
-            Some(Outcome::Stays)
         } else {
             step.is_within.then_some(Outcome::Done)
         }
@@ -182,7 +178,7 @@ impl<'c, 'a> Carrier<'c, 'a> {
         for _ in 0..TRIES {
             let result = match step.act {
                 Act::Amend => self.amend(step),
-                _ if self.has_lost_its_stage(step)? => self.without_stage(step),
+                _ if self.lacks_its_stage(step)? => self.without_stage(step),
                 Act::Put => self.put(step),
                 Act::Swap => self.swap(step),
                 Act::Take => self.take(step),
@@ -258,6 +254,9 @@ impl<'c, 'a> Carrier<'c, 'a> {
         if self.is_again && self.is_taken(&number)? {
             return self.displaced(step);
         }
+        if self.was_moved(step) {
+            return Ok(Outcome::Stays);
+        }
         let (dir, leaf) = self.parent(step)?;
         if let Some(conflict) = self.differs(step, dir.at(leaf))? {
             return Ok(Outcome::Lost(conflict));
@@ -265,6 +264,12 @@ impl<'c, 'a> Carrier<'c, 'a> {
         let take = |staged: At<'_>, target: At<'_>| fs.rename_new(target, staged);
         self.moving(step, dir.at(leaf), take, &number)?;
         self.displaced(step)
+    }
+
+    /// Returns whether the run moved what the step takes away to where it could not be put.
+    fn was_moved(&self, step: &Step) -> bool {
+        let mut all = step.old.iter().chain(step.below.iter().map(|(_, seen)| seen));
+        self.direction == Direction::Apply && all.any(|seen| self.unplaced.contains(&seen.traits()))
     }
 
     fn amend(&mut self, step: &Step) -> Result<Outcome> {

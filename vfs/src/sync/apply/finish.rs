@@ -147,8 +147,8 @@ fn sync_all(fs: &dyn Fs, workplaces: &[Workplace<'_>]) -> Result<(), SyncError> 
     Ok(())
 }
 
-/// Removes what was staged in vain, and brings originals to the run's directory. Whatever else is left in a stage is
-/// set aside; returns where.
+/// Removes what was staged in vain, and brings originals to the run's directory. Whatever else is left in a stage in the
+/// tree is set aside; returns where.
 fn clear_step(
     fs: &dyn Fs,
     workplace: &mut Workplace<'_>,
@@ -175,7 +175,7 @@ fn clear_step(
     }
 }
 
-/// Removes what a step would have put in place, and nothing that anybody wrote to.
+/// Removes what a step would have put in place, and no file that anybody wrote to.
 fn clear_staged(
     fs: &dyn Fs,
     workplace: &mut Workplace<'_>,

@@ -167,10 +167,10 @@ fn put_back(fs: &dyn Fs, workplace: &mut Workplace<'_>, step: &Step) -> bool {
     moved.is_ok()
 }
 
-/// Whether a name leads to what a step had put in the place of the original.
+/// Whether a name leads to what a step had put in the place of the original, and nobody wrote to.
 fn is_new(fs: &dyn Fs, at: At<'_>, step: &Step) -> bool {
     let found = fs.node(at.dir, at.name).map(|node| Seen::from(&node));
-    found.is_ok_and(|found| step.new.is_some_and(|new| new.is_same_inode(&found)))
+    found.is_ok_and(|found| step.has_left(&found))
 }
 
 /// Returns the names that a directory for what is set aside may have, at the root of a tree.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::beside::Beside;
 use super::{MountPlace, RunPlace};
-use crate::fs::{At, Errno, Fs, Node, Result};
+use crate::fs::{At, Errno, Fs, Kind, Node, Result};
 use crate::sync::collect::io;
 use crate::sync::journal::{self, Ledger, UNDO};
 use crate::sync::root::{Closed, Root};
@@ -163,8 +163,11 @@ impl<'a> Workplace<'a> {
                     result?;
                     let aside = fs.open_dir(self.top, place.as_os_str())?;
                     let from = At { dir: self.stage(), name: number };
-                    fs.rename_new(from, At { dir: aside.as_fd(), name: number })?;
-                    return Ok(place.join(number));
+                    let moved = move_opened(fs, from, At { dir: aside.as_fd(), name: number });
+                    if moved.is_err() {
+                        let _ = fs.remove_dir(self.top, place.as_os_str());
+                    }
+                    return moved.map(|()| place.join(number));
                 }
             }
         }
@@ -201,6 +204,21 @@ impl<'a> Workplace<'a> {
         let at = At { dir: self.top, name: OsStr::new(".") };
         let set = time.map_or(Ok(()), |time| super::amend::set_time(fs, at, time));
         set.map_err(io("set the time of", Path::new("")))
+    }
+}
+
+/// Moves an entry. A directory that changes its parent must be writable itself.
+fn move_opened(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<()> {
+    let moved = fs.rename_new(from, to);
+    let node = fs.node(from.dir, from.name);
+    match (moved, node) {
+        (Err(Errno::ACCESS), Ok(Node { status, .. })) if status.kind == Kind::Directory => {
+            fs.set_mode_at(from, status.mode | 0o700)?;
+            let moved = fs.rename_new(from, to);
+            fs.set_mode_at(if moved.is_ok() { to } else { from }, status.mode)?;
+            moved
+        }
+        (moved, _) => moved,
     }
 }
 

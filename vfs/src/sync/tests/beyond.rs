@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use super::super::testing::*;
 use super::super::*;
-use crate::fs::faulty::{FaultyFs, Lack};
+use crate::fs::faulty::{FaultyFs, Lack, Race};
 use crate::fs::{At, Errno, Fs, OsFs};
 
 /// Gives a file of the layer an attribute that is too large for the tree.
@@ -74,4 +74,19 @@ fn directory_that_comes_as_a_whole_comes_without_what_is_beyond() {
         world.undo(&fs).expect("undone");
         world.host("test ! -e d");
     }
+}
+
+/// Given up, it is no part of what can be undone.
+#[test]
+fn what_is_beyond_is_not_done_when_the_rest_is_given_up() {
+    let world = World::new(Where::Elsewhere, "echo old > edit");
+    world.guest("echo n > new; echo new > edit");
+    enlarge(&world, "new");
+    let races = vec![Race::After(Box::new(|| {})), Race::Death];
+    let fs = FaultyFs::racing(races).and_lacking(Lack::Attribute, Errno::NOSPC);
+    world.apply(&fs, &plan(&world.collect(), &rules(OnConflict::Host))).expect_err("killed");
+    world.give_up(&OsFs).expect("given up").expect("begun");
+    let undone = world.undo(&OsFs).expect("undone");
+    assert!(undone.changed_since.is_empty() && undone.failed.is_empty(), "{undone:?}");
+    world.host("grep -qx old edit; test ! -e new");
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::super::testing::*;
 use super::super::*;
-use crate::fs::OsFs;
-use crate::fs::faulty::{FaultyFs, Race};
+use crate::fs::faulty::{FaultyFs, Lack, Race};
+use crate::fs::{Errno, OsFs};
 
 fn planned(world: &World) -> SyncPlan {
     plan(&world.collect(), &rules(OnConflict::Host))
@@ -84,6 +84,47 @@ fn originals_come_back_though_somebody_took_the_stage() {
         assert_eq!(["d/f", "gone", "edit"].map(|it| content(&world, it)), ["1", "2", "old"]);
         assert!(world.sync(OnConflict::Host).is_complete(), "{moves}");
         world.host("test ! -e d; test ! -e gone; grep -qx new edit");
+    }
+}
+
+/// What was displaced is judged again, and what was taken is not at its place any more.
+#[test]
+fn what_was_taken_stays_so_though_its_new_place_is_lost_when_it_goes_on() {
+    for place in PLACES {
+        let world = World::new(place, "echo old > f; echo moved > g; touch -d '2001-02-03' g");
+        world.guest("mv g f");
+        let fs = FaultyFs::racing(vec![nothing(), nothing(), Race::Death]);
+        world.apply(&fs, &planned(&world)).expect_err("killed");
+        let late = "for f in $(grep -lrx old . 2>/dev/null); do echo late >> $f; done";
+        let undo = world.run.path().join("undo");
+        shell(&if place == Where::Same { undo } else { world.root() }, late);
+        world.resume(&OsFs).expect("resumed").expect("begun");
+        assert_eq!(content(&world, "f"), "old\nlate", "{place:?}");
+        world.undo(&OsFs).expect("undone");
+        assert_eq!(content(&world, "g"), "moved", "{place:?}");
+    }
+}
+
+#[test]
+fn what_could_not_be_moved_leaves_nothing_to_undo_wherever_it_is_killed() {
+    for (place, gives_up) in PLACES.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+        for call in 0.. {
+            let world = World::new(place, "echo old > edit; echo gone > gone");
+            let before = world.snapshot();
+            world.guest("echo new > edit; echo made > made; rm gone");
+            let fs = FaultyFs::killed(call).and_lacking(Lack::Later, Errno::XDEV);
+            if world.apply(&fs, &planned(&world)).is_ok() {
+                break;
+            }
+            drop(if gives_up { world.give_up(&OsFs) } else { world.resume(&OsFs) });
+            let undone = world.undo(&OsFs).expect("undone");
+            let is_whole = undone.failed.is_empty() && undone.changed_since.is_empty();
+            assert!(is_whole, "{place:?} {call}: {undone:?}");
+            let mut now = world.snapshot();
+            // The stage was made in the root.
+            now.extend(before.get(&PathBuf::new()).map(|root| (PathBuf::new(), root.clone())));
+            assert_same(&now, &before, &format!("{place:?} {call}"));
+        }
     }
 }
 

@@ -45,10 +45,12 @@ impl Carrier<'_, '_> {
         if is_apply && step.path.parent().is_some_and(is_lost) {
             return Ok(Outcome::Lost(Conflict::Ancestor));
         }
+        if is_apply && let Some(outcome) = Self::decided(step) {
+            return Ok(outcome);
+        }
         match step.act {
             Act::Amend => Ok(self.judge_amend(step)),
-            _ if step.is_within && is_apply => Ok(Outcome::Done),
-            _ if self.has_lost_its_stage(step)? => self.without_stage(step),
+            _ if self.lacks_its_stage(step)? => self.without_stage(step),
             Act::Put | Act::Swap if self.is_staged(step)? => Ok(GIVEN_UP),
             Act::Put => Ok(Outcome::Done),
             Act::Swap | Act::Take if !self.is_taken(&name(step.number))? => Ok(GIVEN_UP),
