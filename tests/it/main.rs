@@ -113,6 +113,7 @@ mod run_twins;
 mod run_unfound;
 mod run_unguarded;
 mod run_usage;
+mod run_work_trees;
 mod run_workspace;
 mod runners;
 mod setup_faults;

@@ -314,9 +314,28 @@ pub struct RepositoryFacts {
     pub credentials: BTreeSet<PathBuf>,
     /// Directories of hooks of a live mount, and links to such: where in the mount.
     pub hooks: Vec<PathBuf>,
+    /// Linked work trees that are there, in the mount or elsewhere.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub work_trees: Vec<WorkTree>,
+}
+
+/// A work tree that is linked to a repository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct WorkTree {
+    /// Where in the mount the repository keeps what belongs to it.
+    pub kept: PathBuf,
+    /// Where its `.git` is, as the repository says: from the root, or from there.
+    pub said: PathBuf,
+    /// The same without links.
+    pub real: HostPath,
 }
 
 impl RepositoryFacts {
+    /// Returns the linked work trees.
+    pub fn work_trees(&self) -> &[WorkTree] {
+        &self.work_trees
+    }
+
     /// Returns where the settings are of which the command has copies.
     pub fn copied(&self) -> BTreeSet<&Path> {
         self.settings.iter().map(|(place, _)| place.as_path()).collect()

@@ -53,6 +53,7 @@ pub mod variables;
 pub mod verify;
 mod view;
 pub mod why;
+mod work_trees;
 mod working_copy;
 
 pub use another_tree::Another;

@@ -63,6 +63,7 @@ pub(crate) fn plan(
     builder.links()?;
     builder.repositories()?;
     builder.live_names()?;
+    builder.work_trees()?;
     builder.own_names(level, observe)?;
     builder.end(policy);
     Ok(builder.plan)

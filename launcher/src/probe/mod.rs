@@ -31,6 +31,7 @@ mod sockets;
 mod streams;
 mod user;
 mod userns;
+mod work_trees;
 
 pub(crate) use host_root::{host_root, settled};
 pub(crate) use listening::{has_abstract_outside, listens, listens_outside};

@@ -13,6 +13,7 @@ use endow_vfs::git_dir;
 
 use super::live_names::{granted_roots, live_roots};
 use super::small_file::{Links, SmallFile};
+use super::work_trees;
 use crate::plan::host::{HiddenNames, Noted, Paths, RepositoryFacts};
 
 /// The directory of git's in a work tree.
@@ -103,6 +104,7 @@ fn facts(
         all.settings.extend(found.settings);
         all.credentials.extend(found.credentials);
         all.hooks.extend(found.hooks);
+        all.work_trees.extend(work_trees::there(root, &place));
     }
     let is_hidden = |path: &Path| {
         names.is_some_and(|it| it.names.iter().any(|name| path.starts_with(&name.path)))

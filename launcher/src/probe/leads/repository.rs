@@ -1,20 +1,15 @@
 //! Repositories that a directory lies in, or holds: their directories of git's, and where their files are.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use endow_vfs::git_dir;
 use rustc_hash::FxHashSet;
 
 use crate::plan::host::Noted;
-use crate::probe::{git_dirs, small_file};
+use crate::probe::{git_dirs, work_trees};
 
 const GIT: &str = ".git";
-/// The longest file that names a work tree.
-const NAMED_MAX: u64 = 8192;
 
 /// A repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,10 +106,6 @@ fn at(directory: &Path) -> Option<Repository> {
 
 /// Returns the work trees that are linked to a repository (gitrepository-layout(5)).
 fn linked(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let trees = fs::read_dir(directory.join(git_dir::WORKTREES)).into_iter().flatten().flatten();
-    trees.filter_map(|tree| {
-        let text = small_file::read(&tree.path().join("gitdir"), NAMED_MAX).ok()?;
-        let named = tree.path().join(OsStr::from_bytes(text.trim_ascii_end()));
-        named.parent().map(Path::to_owned)
-    })
+    let trees = work_trees::linked(directory);
+    trees.filter_map(|(kept, said)| kept.join(said).parent().map(Path::to_owned))
 }
