@@ -154,3 +154,41 @@ fn work_trees_are_kept_wherever_they_are() {
     let options = ["--workspace", "none", "--chdir", "/src/p", "--rw", &mount];
     repository.inside("project", &options, seen).ok();
 }
+
+/// What is of a repository elsewhere is named, with the flag that shows it; what only says so is not.
+#[test]
+fn parts_of_a_repository_that_are_not_shown_are_named() {
+    let world = World::new();
+    let who = "-c user.name=A -c user.email=a@b";
+    let script = format!(
+        "cd .. && git init -q base && git -C base {who} commit -q --allow-empty -m first &&
+        git clone -q -s base borrowing && git init -q --separate-git-dir=apart parted &&
+        git -C parted {who} commit -q --allow-empty -m first && git clone -q base plain &&
+        mkdir -p other/objects && git clone -q base lying &&
+        echo $PWD/other/objects >lying/.git/objects/info/alternates"
+    );
+    world.bare(&script).ok();
+    let home = world.home();
+    let log = |tree: &str, options: &[&str]| {
+        let words = [&["run", "-v"], options, &["--", "git", "log", "--format=%s"]].concat();
+        said(world.endow(words).current_dir(home.join(tree)))
+    };
+    for (tree, flag, part) in
+        [("borrowing", "--ro", "base/.git/objects"), ("parted", "--cow", "apart")]
+    {
+        let part = home.join(part).display().to_string();
+        let run = log(tree, &[]);
+        run.fails(128);
+        assert!(run.stderr.contains(&format!("not shown: {part} ({flag} {part})")), "{run:?}");
+        let run = log(tree, &[flag, &part]);
+        assert_eq!(run.ok(), "first\n", "{run:?}");
+        assert!(!run.stderr.contains("not shown"), "{run:?}");
+    }
+    let run = log("parted", &["--workspace", "rw"]);
+    assert!(run.stderr.contains("(--rw "), "{run:?}");
+    for tree in ["plain", "lying"] {
+        let run = log(tree, &[]);
+        run.ok();
+        assert!(!run.stderr.contains("not shown"), "{run:?}");
+    }
+}

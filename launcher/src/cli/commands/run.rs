@@ -28,6 +28,7 @@ use crate::cli::run::not_done;
 use crate::cli::run::outcome;
 use crate::cli::run::record;
 use crate::cli::run::sandbox::{self, Given, Ran};
+use crate::cli::run::unseen_git;
 use crate::cli::runs::bounds;
 use crate::cli::runs::sweep;
 use crate::cli::sources::surroundings;
@@ -159,9 +160,10 @@ fn tell_headless(settled: &Settled, output: &Output) {
 }
 
 /// Says before the start what the command will not see or can't change, though it is granted.
-fn tell_limits(plan: &Plan, output: &Output) {
-    tell_unchangeable(plan, output);
-    tell_unsearched(plan, output);
+fn tell_limits(planned: &Planned, output: &Output) {
+    tell_unchangeable(&planned.plan, output);
+    tell_unsearched(&planned.plan, output);
+    unseen_git::tell(planned, output);
 }
 
 fn tell_unchangeable(plan: &Plan, output: &Output) {
@@ -286,7 +288,7 @@ pub(crate) fn supervised(
             begun.go_on(sketch);
         }
     })?;
-    tell_limits(&planned.plan, output);
+    tell_limits(&planned, output);
     #[cfg(feature = "test-switches")]
     let planned = planned.without(&stages::taken_away(&args.test_without));
     events.planned(&planned);

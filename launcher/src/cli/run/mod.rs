@@ -13,3 +13,4 @@ pub(crate) mod opening;
 pub(crate) mod outcome;
 pub(crate) mod record;
 pub(crate) mod sandbox;
+pub(crate) mod unseen_git;
