@@ -9,7 +9,7 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::connect_unspec;
@@ -132,26 +132,32 @@ impl<T> Relay<T> {
         }
     }
 
-    /// Gives each connection that can go on one turn, and hands out those that are over.
-    pub(super) fn turn(&mut self) -> Vec<Over<T>> {
+    /// Gives each connection that can go on one turn, as long as there is time, and hands out those
+    /// that are over. One has its turn in any case; those that had none are the first next time.
+    pub(super) fn turn(&mut self, until: Instant) -> Vec<Over<T>> {
         let mut over = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(key) = self.queue.pop_front() else { break };
-            let Some(connection) = self.connections.get_mut(key) else { continue };
-            let moved = connection.pump(&mut self.tools);
-            let more = matches!(moved, Ok(true));
-            connection.queued = more;
-            if more {
-                self.queue.push_back(key);
-            }
-            let broken = moved.err();
-            if (broken.is_some() || connection.is_over())
-                && let Some(gone) = self.connections.remove(key)
-            {
-                over.push(gone.end(broken, &mut self.tools));
+            over.extend(self.go_on(key));
+            if Instant::now() >= until {
+                break;
             }
         }
         over
+    }
+
+    fn go_on(&mut self, key: Key) -> Option<Over<T>> {
+        let connection = self.connections.get_mut(key)?;
+        let moved = connection.pump(&mut self.tools);
+        let more = matches!(moved, Ok(true));
+        connection.queued = more;
+        if more {
+            self.queue.push_back(key);
+        }
+        let broken = moved.err();
+        let is_over = broken.is_some() || connection.is_over();
+        let gone = is_over.then(|| self.connections.remove(key)).flatten()?;
+        Some(gone.end(broken, &mut self.tools))
     }
 
     /// Ends every connection, and hands them out. What the near side said, or the far one of those

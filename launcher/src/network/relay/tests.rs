@@ -51,7 +51,7 @@ impl Running {
                 poll(&mut fd, Some(&tick)).unwrap();
             }
             self.poll.news().iter().for_each(|news| self.relay.hear(news));
-            self.over.extend(self.relay.turn());
+            self.over.extend(self.relay.turn(Instant::now() + Duration::from_secs(1)));
         }
     }
 }
@@ -219,6 +219,25 @@ fn who_never_reads_stops_nobody() {
 }
 
 #[test]
+/// A turn for which there is no time is one connection's, and who waited for longest has the next.
+#[test]
+fn a_turn_without_time_is_one_connections() {
+    let mut running = Running::new();
+    let peers: Vec<_> = (0..3).map(|about| running.join(about)).collect();
+    let bytes = pattern(100_000);
+    for (near, _) in &peers {
+        near.set_nonblocking(true).unwrap();
+        assert!((&*near).write(&bytes).unwrap() > 0);
+    }
+    let moved = |running: &Running| -> Vec<bool> {
+        running.relay.connections.iter().map(|(_, it)| it.out.bytes > 0).collect()
+    };
+    for expected in [[true, false, false], [true, true, false], [true, true, true]] {
+        let over = running.relay.turn(Instant::now());
+        assert_eq!((moved(&running).as_slice(), over.len()), (&expected[..], 0));
+    }
+}
+
 fn the_first_bytes_must_be_for_the_server_that_was_named() {
     let request = |host: &str| format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
     for (host, passes) in [("named.example", true), ("other.example", false)] {

@@ -40,8 +40,9 @@ use crate::sys::{self, internet};
 use logins::Logins;
 pub(crate) use published::PublishError;
 
-/// How often everything is looked at before the supervisor turns to its other duties.
-const ROUNDS: usize = 64;
+/// How long bytes and news are seen to before the supervisor turns to its other duties: a command that
+/// sends without an end is ended by its time limit all the same.
+const LOOK_TIME: Duration = Duration::from_millis(10);
 
 /// The most connections at once; each takes two descriptors.
 const CONNECTIONS_MAX: usize = 4096;
@@ -146,16 +147,19 @@ impl Served {
 
     /// Does all that can be done without waiting, or a good part of it.
     pub(crate) fn look(&mut self, inside: Option<Inside<'_>>) {
-        for _ in 0..ROUNDS {
+        let mut now = Instant::now();
+        let until = now + LOOK_TIME;
+        while now < until {
             let news = self.poll.news();
-            if news.is_empty() && !self.relay.has_more() && !self.is_due(Instant::now()) {
+            if news.is_empty() && !self.relay.has_more() && !self.is_due(now) {
                 return;
             }
             for news in &news {
                 self.hear(news, inside);
             }
             self.pass_time(inside);
-            self.move_bytes();
+            self.move_bytes(until);
+            now = Instant::now();
         }
     }
 
@@ -223,8 +227,8 @@ impl Served {
         }
     }
 
-    fn move_bytes(&mut self) {
-        let over = self.relay.turn();
+    fn move_bytes(&mut self, until: Instant) {
+        let over = self.relay.turn(until);
         self.note(&over);
         self.listeners.pause(&self.poll, self.is_full());
     }
