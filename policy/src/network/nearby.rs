@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::special::{Row, around_or};
+use super::special::{Row, Rows, around_among};
 use super::{AddressRange, SpecialRange};
 
 const OWN: &str = "this host's own addresses";
@@ -15,12 +15,19 @@ const UNREAD: &str = "whether it is this host or beside it can't be read";
 /// The addresses that are special on this machine alone. In JSON they are what they were made of, or
 /// `null` where the machine doesn't tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nearby(Option<Vec<Row>>);
+pub struct Nearby(Option<Near>);
+
+/// Rows of what is near, the narrowest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Near {
+    own: Vec<Row>,
+    beside: Vec<Row>,
+}
 
 impl Default for Nearby {
     /// A machine without a network.
     fn default() -> Self {
-        Self(Some(Vec::new()))
+        Self(Some(Near::default()))
     }
 }
 
@@ -31,12 +38,8 @@ impl Nearby {
         own: impl IntoIterator<Item = AddressRange>,
         beside: impl IntoIterator<Item = AddressRange>,
     ) -> Self {
-        let own = own.into_iter().map(|range| (OWN, range));
-        let mut rows: Vec<Row> =
-            own.chain(beside.into_iter().map(|range| (BESIDE, range))).collect();
-        rows.sort_by_key(|(_, range)| core::cmp::Reverse(range.prefix()));
-        rows.dedup_by_key(|(_, range)| *range);
-        Self(Some(rows))
+        let (own, beside) = (rows(OWN, own), rows(BESIDE, beside));
+        Self(Some(Near { own, beside }))
     }
 
     /// Returns the addresses near a machine that does not tell: every address may be one.
@@ -49,15 +52,24 @@ impl Nearby {
         self.0.is_none()
     }
 
-    /// Returns the special range in which an address lies, the narrowest that is known: one of those
-    /// of every machine, or one of this.
+    /// Returns the special range in which an address lies. An address of this machine is that, in
+    /// whatever special range it is: who opens a private network does not mean the services of this
+    /// machine. What is beside it is so only where no range of every machine has it.
     pub fn special_range(&self, address: IpAddr) -> Option<SpecialRange> {
         let range = AddressRange::one(address);
         match &self.0 {
-            Some(rows) => around_or(&range, rows),
-            None => around_or(&range, &[(UNREAD, range)]),
+            Some(Near { own, beside }) => around_among(&range, Rows { before: own, after: beside }),
+            None => around_among(&range, Rows { before: &[(UNREAD, range)], after: &[] }),
         }
     }
+}
+
+/// Gives ranges a name.
+fn rows(name: &'static str, ranges: impl IntoIterator<Item = AddressRange>) -> Vec<Row> {
+    let mut rows: Vec<Row> = ranges.into_iter().map(|range| (name, range)).collect();
+    rows.sort_by_key(|(_, range)| core::cmp::Reverse(range.prefix()));
+    rows.dedup();
+    rows
 }
 
 /// What is near, as it is told to another process.
@@ -69,11 +81,8 @@ struct Told {
 
 impl Serialize for Nearby {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let named = |rows: &[Row], name| {
-            let those = rows.iter().filter(|row| row.0 == name);
-            those.map(|(_, range)| range.to_string()).collect()
-        };
-        let told = |rows: &Vec<Row>| Told { own: named(rows, OWN), beside: named(rows, BESIDE) };
+        let ranges = |rows: &[Row]| rows.iter().map(|(_, range)| range.to_string()).collect();
+        let told = |near: &Near| Told { own: ranges(&near.own), beside: ranges(&near.beside) };
         self.0.as_ref().map(told).serialize(serializer)
     }
 }

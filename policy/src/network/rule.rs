@@ -124,10 +124,13 @@ impl HostPattern {
         match (self, other) {
             (Self::Below(_), Self::Name(name)) => self.matches_name(name),
             (Self::Below(above), Self::Below(below)) => above == below || below.is_below(above),
-            // Of special addresses, a range opens those among which all of it lies.
+            // Of special addresses, a range opens those among which all of it lies; a single address
+            // may be the host's own, which no range opens.
             (Self::Range(wide), Self::Range(narrow)) => {
                 let special = special::around(narrow);
-                wide.covers(narrow) && special.is_none_or(|special| special.range.covers(wide))
+                let may_be_own = wide != narrow && narrow.single().is_some();
+                let is_within = special.is_none_or(|special| special.range.covers(wide));
+                wide.covers(narrow) && !may_be_own && is_within
             }
             _ => self == other,
         }

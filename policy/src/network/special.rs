@@ -51,17 +51,41 @@ pub fn special_range(address: IpAddr) -> Option<SpecialRange> {
 
 /// Returns the narrowest special range in which all of a range lies.
 pub(super) fn around(range: &AddressRange) -> Option<SpecialRange> {
-    around_or(range, &[])
+    around_among(range, Rows::default())
 }
 
-/// Returns the same; where there is none, the first of `more` in which all of the range lies.
-pub(super) fn around_or(range: &AddressRange, more: &[Row]) -> Option<SpecialRange> {
-    let IpAddr::V6(first) = range.first() else { return find(V4, range).or(find(more, range)) };
-    let special = match EMBEDDINGS.iter().find(|it| it.range.covers(range)) {
-        Some(embedding) => embedding.special(first, range.prefix(), more),
-        None => find(V6, range),
+/// Rows that a machine adds to those of every machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rows<'a> {
+    /// Those that count before a wider range of every machine.
+    pub(super) before: &'a [Row],
+    /// Those that count where there is none.
+    pub(super) after: &'a [Row],
+}
+
+/// Returns the same, with the rows of a machine.
+pub(super) fn around_among(range: &AddressRange, rows: Rows<'_>) -> Option<SpecialRange> {
+    let IpAddr::V6(first) = range.first() else { return find_among(V4, rows, range) };
+    match EMBEDDINGS.iter().find(|it| it.range.covers(range)) {
+        Some(embedding) => {
+            let own = find(rows.before, range);
+            let special = || embedding.special(first, range.prefix(), rows);
+            own.or_else(special).or_else(|| find(rows.after, range))
+        }
+        None => find_among(V6, rows, range),
+    }
+}
+
+fn find_among(table: &[Row], rows: Rows<'_>, within: &AddressRange) -> Option<SpecialRange> {
+    let (known, own) = (find(table, within), find(rows.before, within));
+    // Loopbacks and the services of clouds have rules of their own, whosever they are.
+    let keeps = |known: &SpecialRange, own: &SpecialRange| {
+        known.is_loopback() || known.range.prefix() >= own.range.prefix()
     };
-    special.or(find(more, range))
+    match (known, own) {
+        (Some(known), Some(own)) if keeps(&known, &own) => Some(known),
+        (known, own) => own.or(known).or_else(|| find(rows.after, within)),
+    }
 }
 
 fn find(rows: &[Row], within: &AddressRange) -> Option<SpecialRange> {
@@ -163,12 +187,12 @@ const EMBEDDINGS: &[Embedding] = &[
 
 impl Embedding {
     /// Returns the special range of the IPv4 addresses, in the words of IPv6.
-    fn special(&self, first: Ipv6Addr, prefix: u8, more: &[Row]) -> Option<SpecialRange> {
+    fn special(&self, first: Ipv6Addr, prefix: u8, rows: Rows<'_>) -> Option<SpecialRange> {
         let behind = u32::from(96 - self.before);
         let carried = u32::try_from((first.to_bits() >> behind) & u128::from(u32::MAX));
         let carried = Ipv4Addr::from_bits(carried.unwrap_or_default() ^ self.turned);
         let carried = AddressRange::around(carried.into(), prefix.checked_sub(self.before)?);
-        let special = around_or(&carried, more)?;
+        let special = around_among(&carried, rows)?;
         let range = AddressRange::around(first.into(), self.before + special.range.prefix());
         Some(SpecialRange { range, through: Some(self.name), ..special })
     }

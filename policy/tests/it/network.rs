@@ -255,7 +255,6 @@ fn rules_that_add_nothing_or_open_what_is_special() {
     assert_snapshot!(needless.join("\n"), @r"
     a.example.com:80 < *.example.com:*
     10.1.0.0/16:22 < 10.0.0.0/8:22
-    203.0.113.1:22 < 0.0.0.0/0:22
     ");
     let special = network.special();
     let special: Vec<_> =
@@ -322,6 +321,8 @@ fn this_machine_and_what_is_beside_it_are_dialled_when_named() {
         "203.0.113.0/28:22",
         "203.0.0.0/16:23",
         "203.0.113.5:80",
+        "10.0.0.0/8:22",
+        "10.0.0.5:80",
         "[2001:db8::/64]:22",
         "[2001:db8::5]:80",
     ]);
@@ -329,7 +330,8 @@ fn this_machine_and_what_is_beside_it_are_dialled_when_named() {
         let said = network.may_dial(Protocol::Tcp, address(text), port, nearby);
         said.map_or_else(|special| special.to_string(), |()| "dialled".to_owned())
     };
-    let own = ["203.0.113.5", "2001:db8::5"].map(|it| format!("this host's own addresses: {it}"));
+    let own = ["203.0.113.5", "2001:db8::5", "10.0.0.5"]
+        .map(|it| format!("this host's own addresses: {it}"));
     let beside =
         ["203.0.113.0/24", "2001:db8::/64"].map(|it| format!("this host's local network: {it}"));
     for (text, port, said) in [
@@ -346,7 +348,12 @@ fn this_machine_and_what_is_beside_it_are_dialled_when_named() {
         ("2001:db8::7", 22, "dialled"),
         ("2001:db8::5", 22, &own[1]),
         ("2001:db8::5", 80, "dialled"),
-        ("10.0.0.5", 443, "private addresses: 10.0.0.0/8"),
+        ("10.0.0.5", 443, &own[2]),
+        ("10.0.0.5", 22, &own[2]),
+        ("10.0.0.5", 80, "dialled"),
+        ("10.0.0.6", 22, "dialled"),
+        ("10.0.0.6", 80, "private addresses: 10.0.0.0/8"),
+        ("64:ff9b::10.0.0.5", 22, "this host's own addresses: 64:ff9b::a00:5, through NAT64"),
         (
             "64:ff9b::203.0.113.7",
             443,
@@ -356,6 +363,20 @@ fn this_machine_and_what_is_beside_it_are_dialled_when_named() {
         assert_eq!(dial(&nearby, text, port), said, "{text}:{port}");
     }
     let unread = Nearby::unread();
-    assert!(dial(&unread, "198.51.100.1", 443).contains("can't be read: 198.51.100.1"));
+    for (text, port) in [("198.51.100.1", 443), ("10.0.0.6", 22)] {
+        assert!(dial(&unread, text, port).ends_with(&format!("can't be read: {text}")), "{text}");
+    }
     assert_eq!(dial(&unread, "203.0.113.5", 80), "dialled");
+}
+
+/// What has rules of its own on every machine keeps them on one that has it.
+#[test]
+fn loopback_and_metadata_are_these_on_a_machine_that_has_them() {
+    let own = ["127.0.0.0/8", "127.0.0.1", "::1", "169.254.169.254", "8.0.0.0/6"];
+    let own = own.map(|text| AddressRange::parse(text).expect("a range"));
+    let nearby = Nearby::new(own, []);
+    let special = |text| nearby.special_range(address(text)).expect("a special range");
+    assert!(["127.0.0.1", "127.1.2.3", "::1"].into_iter().all(|it| special(it).is_loopback()));
+    assert!(special("169.254.169.254").is_metadata());
+    assert_eq!(special("10.0.0.1").to_string(), "private addresses: 10.0.0.0/8");
 }

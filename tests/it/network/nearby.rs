@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::rules::reached_by;
 use super::world::NetWorld;
-use super::world::places::{MACHINE, NEIGHBOUR, WEB};
+use super::world::places::{MACHINE, MACHINE_PRIVATE, NEIGHBOUR, WEB};
 use crate::harness::{Running, debian_program, endow, project, said, soon};
 
 /// Asks once for each line.
@@ -58,6 +58,20 @@ fn wide_range_opens_neither_this_machine_nor_a_neighbour() {
         assert!(!["ok", "late"].contains(&word.as_str()), "{place}: {word}");
     }
     assert_eq!(reached_by(&world, &["198.51.100.0/28:80"], "http 198.51.100.10 80"), "ok");
+}
+
+/// Who opens a private network means its hosts, not the services of this one.
+#[test]
+fn private_range_opens_no_service_of_this_machine() {
+    let Some(world) = NetWorld::start() else { return };
+    let place = format!("http {MACHINE_PRIVATE} 8080");
+    assert_eq!(reached_by(&world, &["host"], &place), "ok");
+    for wide in ["10.88.0.0/16:8080", "10.0.0.0/8:*"] {
+        let word = reached_by(&world, &[wide], &place);
+        assert!(!["ok", "late"].contains(&word.as_str()), "{wide}: {word}");
+    }
+    assert_eq!(reached_by(&world, &[&format!("{MACHINE_PRIVATE}:8080")], &place), "ok");
+    assert_eq!(reached_by(&world, &["10.0.0.0/8:80"], "http 10.77.0.10 80"), "ok");
 }
 
 #[test]

@@ -37,8 +37,8 @@ impl Served {
     /// Says that a wide range does not open this machine and what is beside it. Other ranges are
     /// known to whoever reads the rule.
     fn refuse_nearby(&mut self, special: Special) {
-        let Special { at, .. } = special;
-        if special_range(at.ip()).is_none() {
+        let Special { at, range } = special;
+        if special_range(at.ip()) != Some(range) {
             let port = Some((Protocol::Tcp, at.port()));
             self.log.refuse(&at.ip().to_string(), port, Decision::Special(special));
         }

@@ -271,8 +271,9 @@ mod tests {
             publish: vec![Stated::new(published, Origin::Default)],
             ..Network::default()
         };
-        let own = AddressRange::parse("203.0.113.9").expect("a range");
-        let nearby = Nearby::new([own], []);
+        let own = ["203.0.113.9", "10.0.0.9"];
+        let own = own.map(|text| AddressRange::parse(text).expect("a range"));
+        let nearby = Nearby::new(own, []);
         let said = Question::new(host, port).inside(&network, &nearby);
         let remedy = said.remedy.as_deref().unwrap_or("-");
         format!("{}: {} | {} | {remedy}", said.verdict.words(), said.reason, said.rule)
@@ -310,7 +311,7 @@ mod tests {
             allow("A.example.com.", 443), allow("a.example.com", 80), allow("example.com", 443),
             allow("udp:a.example.com", 53), allow("10.0.0.5", 22), allow("10.0.0.5", 80),
             allow("169.254.169.254", 80), allow("203.0.113.1", 80), allow("203.0.113.1", 81),
-            allow("203.0.113.9", 80),
+            allow("203.0.113.9", 80), allow("10.0.0.9", 22), allow("10.0.0.9", 80),
             allow("127.0.0.1", 5432), allow("localhost", 3000), allow("udp:localhost", 5432),
         ].join("\n"), @r"
         allowed: the name is allowed; it leads to no address that a rule must name | *.example.com:443 (--net *.example.com) | leave out --net *.example.com
@@ -323,6 +324,8 @@ mod tests {
         allowed: the address is allowed | 0.0.0.0/0:80 (--net 0.0.0.0/0:80) | leave out --net 0.0.0.0/0:80
         denied: no rule names the address | network = allow | --net 203.0.113.1:81
         denied: `0.0.0.0/0:80` is wider than what the address belongs to (this host's own addresses: 203.0.113.9) | network = allow | --net 203.0.113.9:80
+        denied: `10.0.0.0/8:22` is wider than what the address belongs to (this host's own addresses: 10.0.0.9) | network = allow | --net 10.0.0.9:22
+        denied: `0.0.0.0/0:80` is wider than what the address belongs to (this host's own addresses: 10.0.0.9) | network = allow | --net 10.0.0.9:80
         allowed: at this port the loopback is the host's | localhost:5432 (--net localhost:5432) | leave out --net localhost:5432
         allowed: the loopback is the sandbox's own: what listens there runs inside, never on the host; the host reaches it at 127.0.0.1:8080 (default) | network = allow | -
         allowed: the loopback is the sandbox's own: what listens there runs inside, never on the host, unless `--net udp:localhost:5432` is asked for | network = allow | -

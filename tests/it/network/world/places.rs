@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+/// The machine on which endow runs, in a private network.
+pub(in crate::network) const MACHINE_PRIVATE: &str = "10.88.0.1";
 /// The machine on which endow runs, on the link that leads elsewhere.
 pub(in crate::network) const MACHINE: [&str; 2] = ["203.0.113.1", "2001:db8::1"];
 /// The host that tests allow, `web.example.test`.
@@ -71,8 +73,8 @@ fn network(link: &str, own: &[&str], addresses: &[&str]) -> Vec<String> {
 }
 
 /// All are on the other side of one link; beside the machine is what it shares a prefix with.
-fn machine_addresses() -> [&'static str; 4] {
-    ["203.0.113.1/32", "2001:db8::1/128", "198.51.100.1/24", "2001:db8:1::1/64"]
+fn machine_addresses() -> [&'static str; 5] {
+    ["203.0.113.1/32", "2001:db8::1/128", "10.88.0.1/32", "198.51.100.1/24", "2001:db8:1::1/64"]
 }
 
 fn elsewhere_addresses() -> [&'static str; 10] {
@@ -93,7 +95,8 @@ fn elsewhere_addresses() -> [&'static str; 10] {
 /// Services of the machine itself; on 443 what a name could be bound to later.
 fn machine(root: &Path) -> Vec<Value> {
     let [four, six] = MACHINE;
-    let plain = ["127.0.0.1", "::1", four, six].map(|host| server("http", host, 8080));
+    let hosts = ["127.0.0.1", "::1", four, six, MACHINE_PRIVATE];
+    let plain = hosts.map(|host| server("http", host, 8080));
     let secured = ["127.0.0.1", "::1"].map(|host| https(host, 443, root));
     plain.into_iter().chain(secured).collect()
 }
