@@ -181,6 +181,9 @@ impl<T> Relay<T> {
 
 impl<T> Connection<T> {
     fn pump(&mut self, tools: &mut Tools) -> Result<bool, Broken> {
+        if let Some(gate) = &mut self.gate {
+            gate.hear(&mut self.far)?;
+        }
         let begun = self.begin(tools);
         let (near, far) = (&mut self.near, &mut self.far);
         let out = match begun {
@@ -193,6 +196,9 @@ impl<T> Connection<T> {
             self.back.rescue(far, near, tools);
         }
         let out = out?;
+        if self.gate.as_ref().is_some_and(Gate::awaits) {
+            return Ok(out);
+        }
         let back = self.back.pump(&mut self.far, &mut self.near, tools)?;
         Ok(out || back)
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
+use crate::network::server_name::tests::{hello_for, retry};
 
 /// Both ends of one connection: the relay's, and a peer's.
 fn pair(listener: &TcpListener) -> (OwnedFd, TcpStream) {
@@ -218,7 +219,6 @@ fn who_never_reads_stops_nobody() {
     assert!(reader.join().unwrap() >= bytes.len());
 }
 
-#[test]
 /// A turn for which there is no time is one connection's, and who waited for longest has the next.
 #[test]
 fn a_turn_without_time_is_one_connections() {
@@ -238,6 +238,7 @@ fn a_turn_without_time_is_one_connections() {
     }
 }
 
+#[test]
 fn the_first_bytes_must_be_for_the_server_that_was_named() {
     let request = |host: &str| format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
     for (host, passes) in [("named.example", true), ("other.example", false)] {
@@ -337,4 +338,100 @@ fn a_line_in_too_many_parts_ends() {
         running.run_until(|it| far_peer.read(&mut [0; 8]).is_ok() || !it.over.is_empty());
     }
     assert_eq!(running.over.first().map(|it| it.broken), Some(Some(Broken::OtherServer)));
+}
+
+/// A connection to `named.example` whose client has said these things, and whose server has answered the
+/// first one.
+struct Greeted {
+    running: Running,
+    near: TcpStream,
+    far: TcpStream,
+    arrived: Vec<u8>,
+}
+
+impl Greeted {
+    fn new(said: &[&[u8]], answer: &[u8]) -> Self {
+        let mut running = Running::new();
+        let (near, near_peer) = pair(&running.listener);
+        let (far, far_peer) = pair(&running.listener);
+        let expected = Some("named.example".to_owned());
+        running.relay.join(&running.poll, (near, far), expected, 0).unwrap();
+        far_peer.set_nonblocking(true).unwrap();
+        (&near_peer).write_all(&said.concat()).unwrap();
+        let mut it = Self { running, near: near_peer, far: far_peer, arrived: Vec::new() };
+        it.arrive(said[0].len());
+        it.rest();
+        assert!(it.arrived == said[0], "what follows waits for the answer");
+        for part in answer.chunks(20) {
+            it.far.write_all(part).unwrap();
+            it.rest();
+        }
+        let mut heard = vec![0; answer.len()];
+        let (near, length) = (&it.near, answer.len());
+        near.set_nonblocking(true).unwrap();
+        it.running.run_until(|it| {
+            let has_heard = near.peek(&mut heard).is_ok_and(|heard| heard == length);
+            has_heard || !it.over.is_empty()
+        });
+        assert!(heard == answer || it.is_broken());
+        it
+    }
+
+    /// Moves bytes until so many have arrived, or the connection is over.
+    fn arrive(&mut self, length: usize) {
+        let Self { running, far, arrived, .. } = self;
+        running.run_until(|it| {
+            let mut bytes = vec![0; 100_000];
+            let read = (&*far).read(&mut bytes).unwrap_or_default();
+            arrived.extend(bytes.drain(..read));
+            arrived.len() >= length || !it.over.is_empty()
+        });
+    }
+
+    /// Moves what there is.
+    fn rest(&mut self) {
+        let mut rounds = 0..3;
+        self.running.run_until(|_| rounds.next().is_none());
+    }
+
+    /// Whether more was said for another server.
+    fn is_broken(&self) -> bool {
+        self.running.over.first().is_some_and(|over| over.broken == Some(Broken::OtherServer))
+    }
+}
+
+/// A server that asks for another hello believes the name in that. Before it there may be data that came
+/// too early, and a record without a meaning.
+#[test]
+fn the_hello_that_a_server_asks_for_must_be_for_it_too() {
+    let first = hello_for("named.example", 16_000);
+    let data = [&[23, 3, 3, 0x20, 0][..], &[7; 0x2000]].concat();
+    let between = [&[20, 3, 3, 0, 1, 1][..], &data, &data, &data].concat();
+    for (name, passes) in [("named.example", true), ("other.example", false)] {
+        for (before, size) in [(&[][..], 16_000), (&between, 16_000), (&between, 50)] {
+            let second = hello_for(name, size);
+            let mut it = Greeted::new(&[&first, before, &second], &retry(16_000));
+            it.arrive(first.len() + before.len() + if passes { second.len() } else { 1 });
+            assert_eq!(it.is_broken(), !passes, "{name} {size}");
+            let so_far = [&first[..], before, if passes { &second } else { &[] }].concat();
+            assert!(so_far.starts_with(&it.arrived));
+            assert!(!passes || it.arrived.len() == so_far.len());
+        }
+    }
+}
+
+/// Neither data that came early nor what is encrypted is looked at when a server asks for nothing.
+#[test]
+fn what_follows_another_answer_is_free() {
+    let first = hello_for("named.example", 16_000);
+    let other = hello_for("other.example", 16_000);
+    let mut answer = retry(16_000);
+    answer[20] ^= 1;
+    let mut it = Greeted::new(&[&first, &other], &answer);
+    it.arrive(first.len() + other.len());
+    assert!(!it.is_broken() && it.arrived == [&first[..], &other].concat());
+    it.near.shutdown(Shutdown::Write).unwrap();
+    it.far.shutdown(Shutdown::Write).unwrap();
+    it.running.run_until(|it| !it.over.is_empty());
+    assert_eq!(it.running.over.first().unwrap().broken, None);
 }

@@ -7,8 +7,10 @@
 mod headers;
 mod http;
 #[cfg(test)]
-mod tests;
+pub(in crate::network) mod tests;
 mod tls;
+
+pub(super) use tls::{again, answer, hello_length};
 
 /// The most bytes that are looked at: more than a `ClientHello` with the longest keys in use.
 pub(super) const BYTES_MAX: usize = 16 * 1024;
@@ -32,6 +34,32 @@ pub(super) enum Asked {
     /// Something else than TLS or HTTP.
     Other,
 }
+
+/// What a server says to a `ClientHello`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Not enough to tell.
+    More,
+    /// It asks for another one (RFC 8446, 4.1.4).
+    Retry,
+    /// Something else, after which there is no other one that can be read.
+    Other,
+}
+
+/// What a client says when it was asked for another `ClientHello`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// Not enough to tell.
+    More,
+    /// A record of so many bytes that a server passes over before it: data that came too early, an
+    /// alert, or one for old machines in between.
+    Record(usize),
+    /// That, or nothing that TLS has there: to be read as first bytes are.
+    Hello,
+}
+
+/// The most bytes of an answer that are looked at.
+pub(super) const ANSWER_MAX: usize = 512;
 
 /// Reads the first bytes of a connection.
 pub(super) fn asked(bytes: &[u8]) -> Asked {

@@ -1,6 +1,8 @@
 //! First bytes as clients send them, and as somebody sends them who wants to get past.
 
-use super::tls::{CLIENT_HELLO, ENCRYPTED_HELLO, HOST_NAME, SERVER_NAME, VERSION_AND_RANDOM};
+use super::tls::{
+    CLIENT_HELLO, ENCRYPTED_HELLO, HOST_NAME, RETRY, SERVER_HELLO, SERVER_NAME, VERSION_AND_RANDOM,
+};
 use super::*;
 
 /// The type of a record with a part of a handshake.
@@ -29,6 +31,68 @@ fn hello(extensions: &[(u16, Vec<u8>)], size: usize) -> Vec<u8> {
 fn server_name(name: &str) -> (u16, Vec<u8>) {
     let entry = [&[HOST_NAME][..], &with_length::<2>(name.as_bytes())].concat();
     (SERVER_NAME, with_length::<2>(&entry))
+}
+
+/// A `ClientHello` for a server, in records of `size` bytes.
+pub(in crate::network) fn hello_for(name: &str, size: usize) -> Vec<u8> {
+    hello(&[(43, vec![2, 3, 4]), server_name(name)], size)
+}
+
+/// A `ServerHello` with these random bytes, in records of `size` bytes.
+fn server_hello(random: &[u8], size: usize) -> Vec<u8> {
+    let body = [&[3, 3], random, &[0, 0x13, 0x01, 0, 0, 0]].concat();
+    let message = [&[SERVER_HELLO][..], &with_length::<3>(&body)].concat();
+    let record = |part: &[u8]| [&[HANDSHAKE, 3, 3][..], &with_length::<2>(part)].concat();
+    message.chunks(size).flat_map(record).collect()
+}
+
+/// What a server says that wants another `ClientHello`.
+pub(in crate::network) fn retry(size: usize) -> Vec<u8> {
+    server_hello(&RETRY, size)
+}
+
+#[test]
+fn an_answer_that_asks_for_another_hello() {
+    let warning = [21, 3, 3, 0, 2, 1, 112];
+    for size in [1, 7, 100] {
+        for before in [&warning[..], &[]] {
+            let whole = |random: &[u8]| [before, &server_hello(random, size)].concat();
+            let bytes = whole(&RETRY);
+            assert_eq!(answer(&bytes), Answer::Retry, "{size}");
+            assert_eq!(answer(&whole(&[7; 32])), Answer::Other, "{size}");
+            assert_eq!(answer(&bytes[..bytes.len() / 2]), Answer::More, "{size}");
+        }
+    }
+    for other in [&[21, 3, 3, 0, 2, 2, 40][..], b"220 hello\r\n", &[22, 3, 3, 0, 4, 11, 0, 0, 0]] {
+        assert_eq!(answer(other), Answer::Other, "{other:?}");
+    }
+    assert_eq!(answer(&[]), Answer::More);
+}
+
+#[test]
+fn records_before_another_hello_are_passed_over() {
+    for kind in [20, 21, 23] {
+        assert_eq!(again(&[kind, 3, 3, 1, 2, 9]), Again::Record(5 + 0x102));
+        assert_eq!(again(&[kind, 3, 3, 1]), Again::More);
+    }
+    assert_eq!(again(&[]), Again::More);
+    assert_eq!(again(&hello_for("a.example", 100)), Again::Hello);
+    assert_eq!(again(b"GET"), Again::Hello);
+}
+
+/// A record that goes on after the first message: some server may read on.
+#[test]
+fn a_record_of_two_hellos_names_nobody() {
+    let extensions = [server_name("a.example")];
+    let hello = hello(&extensions, 16_000);
+    let message = &hello[5..];
+    let both = [&[HANDSHAKE, 3, 1][..], &with_length::<2>(&[message, message].concat())].concat();
+    for length in hello.len()..=both.len() {
+        assert_eq!(asked(&both[..length]), Asked::Nobody, "{length}");
+    }
+    let two = [&hello[..], &hello].concat();
+    assert_eq!(asked(&two), Asked::For("a.example".to_owned()));
+    assert_eq!(hello_length(&two), Some(hello.len()));
 }
 
 #[test]

@@ -1,20 +1,35 @@
 //! The name in the first message of TLS, in each of the forms that servers take.
 
-use super::{Asked, BYTES_MAX};
+use super::{Again, Answer, Asked, BYTES_MAX};
 
 /// The parts of TLS that are read (RFC 8446, 4 and 5.1).
-const HANDSHAKE: u8 = 22;
+const CHANGE_CIPHER: u8 = 20;
 const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const DATA: u8 = 23;
 /// The first and the last type of a record: some servers pass over alerts before a handshake.
 const FIRST: u8 = 20;
 const LAST: u8 = 24;
 const MAJOR: u8 = 3;
 pub(super) const CLIENT_HELLO: u8 = 1;
+pub(super) const SERVER_HELLO: u8 = 2;
 pub(super) const VERSION_AND_RANDOM: usize = 2 + 32;
 pub(super) const SERVER_NAME: u16 = 0;
 pub(super) const HOST_NAME: u8 = 0;
 /// A second `ClientHello`, with another name, that the server alone can read (`encrypted_client_hello`).
 pub(super) const ENCRYPTED_HELLO: u16 = 0xfe0d;
+
+/// What stands before the content of a record, and how long one with an alert is.
+const HEAD: usize = 5;
+const ALERT_BYTES: usize = HEAD + 2;
+
+/// Where the random bytes stand in a `ServerHello`, and those of one that asks for another `ClientHello`
+/// (RFC 8446, 4.1.3).
+const RANDOM: std::ops::Range<usize> = 6..6 + 32;
+pub(super) const RETRY: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
 
 /// What stands before the lists of an old `ClientHello`: its type, the version, three lengths.
 const OLD_HEAD: usize = 1 + 2 + 3 * 2;
@@ -78,7 +93,53 @@ fn of_handshake(bytes: &[u8]) -> Asked {
     match rest.get(..length) {
         None if length > BYTES_MAX => Asked::Nobody,
         None => Asked::More,
+        // The record has more than this one: what a server makes of that nobody knows.
+        Some(_) if hello_length(bytes).is_none() => Asked::Nobody,
         Some(hello) => name_in(hello).map_or(Asked::Nobody, Asked::For),
+    }
+}
+
+/// Returns how long the records of a whole `ClientHello` are that have nothing else.
+pub(in crate::network) fn hello_length(bytes: &[u8]) -> Option<usize> {
+    let message = handshake(bytes)?;
+    let [CLIENT_HELLO, l1, l2, l3, ..] = message[..] else { return None };
+    let (mut left, mut rest) = (4 + sum(&[l1, l2, l3]), bytes);
+    while left > 0 {
+        let [HANDSHAKE, _, _, high, low, after @ ..] = rest else { return None };
+        let length = sum(&[*high, *low]);
+        left = left.checked_sub(length)?;
+        rest = after.get(length..)?;
+    }
+    Some(bytes.len() - rest.len())
+}
+
+/// Reads what a server says to a `ClientHello`.
+pub(in crate::network) fn answer(mut bytes: &[u8]) -> Answer {
+    // A server may warn that it does not know the name, and go on.
+    while let [ALERT, MAJOR, _, 0, 2, 1, _, rest @ ..] = bytes {
+        bytes = rest;
+    }
+    let message = match bytes {
+        [HANDSHAKE, ..] => handshake(bytes).unwrap_or_default(),
+        [] | [ALERT, ..] if bytes.len() < ALERT_BYTES => return Answer::More,
+        _ => return Answer::Other,
+    };
+    let random = message.get(RANDOM);
+    match message.first() {
+        None | Some(&SERVER_HELLO) if random.is_none() => Answer::More,
+        Some(&SERVER_HELLO) if random == Some(&RETRY[..]) => Answer::Retry,
+        _ => Answer::Other,
+    }
+}
+
+/// Reads what a client says after a server has asked for another `ClientHello`.
+pub(in crate::network) fn again(bytes: &[u8]) -> Again {
+    match bytes {
+        [CHANGE_CIPHER | ALERT | DATA, _, _, high, low, ..] => {
+            Again::Record(HEAD + sum(&[*high, *low]))
+        }
+        [] | [CHANGE_CIPHER | ALERT | DATA, ..] => Again::More,
+        _ => Again::Hello,
     }
 }
 
