@@ -1,8 +1,9 @@
 //! The sockets of a sandbox's network namespace that take connections for the supervisor.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
@@ -13,7 +14,8 @@ use super::spares::{Inside, Spares};
 use super::target::Target;
 use crate::sys::internet;
 
-/// The most sockets that listen at once; each name that is asked for takes two a port.
+/// The most sockets that listen at once; each name that is asked for takes two a port, and each
+/// address of a range one.
 const LISTENERS_MAX: usize = 4096;
 
 /// How many connections of one socket are taken before others have their turn.
@@ -23,7 +25,8 @@ const TAKEN_AT_ONCE: usize = 64;
 #[derive(Debug)]
 pub(super) struct Listeners {
     listening: Slab<Listener>,
-    addresses: HashSet<SocketAddr>,
+    /// Those that stand for as long as they are used.
+    addresses: HashMap<SocketAddr, Key>,
     /// Nothing is taken for now.
     paused: bool,
     /// The most there may be.
@@ -32,7 +35,7 @@ pub(super) struct Listeners {
 
 impl Default for Listeners {
     fn default() -> Self {
-        let (listening, addresses) = (Slab::default(), HashSet::new());
+        let (listening, addresses) = (Slab::default(), HashMap::new());
         Self { listening, addresses, paused: false, most: LISTENERS_MAX }
     }
 }
@@ -41,6 +44,8 @@ impl Default for Listeners {
 struct Listener {
     socket: OwnedFd,
     target: Target,
+    /// When it was wanted last, or took a connection.
+    used: Instant,
 }
 
 impl Listeners {
@@ -60,7 +65,7 @@ impl Listeners {
         if !matches!(target, Target::Published(_)) {
             internet::stays_here(socket.as_fd());
         }
-        let key = self.listening.insert(Listener { socket, target });
+        let key = self.listening.insert(Listener { socket, target, used: Instant::now() });
         match self.listening.get_mut(key) {
             Some(made) if !self.paused => {
                 let watched = poll.add_reader(made.socket.as_fd(), Source::Listener, key);
@@ -79,7 +84,8 @@ impl Listeners {
         }
     }
 
-    /// Sees to it that there is a listener at an address of the namespace.
+    /// Sees to it that there is a listener at an address of the namespace. Where there are as many as
+    /// there may be, the one that was used longest ago makes room: it comes back when it is wanted.
     pub(super) fn ensure(
         &mut self,
         poll: &Poll,
@@ -87,27 +93,40 @@ impl Listeners {
         at: SocketAddr,
         target: Target,
     ) -> Result<(), Errno> {
-        if self.has(at) {
+        let known = self.addresses.get(&at);
+        if let Some(listener) = known.and_then(|key| self.listening.get_mut(*key)) {
+            listener.used = Instant::now();
             return Ok(());
-        }
-        if self.listening.len() >= self.most {
-            return Err(Errno::NFILE);
         }
         let socket = spares.take(inside)?;
         internet::listen_at(socket.as_fd(), at)?;
-        self.add(poll, socket, target)?;
-        self.addresses.insert(at);
+        self.make_room(poll)?;
+        let key = self.add(poll, socket, target)?;
+        self.addresses.insert(at, key);
+        Ok(())
+    }
+
+    fn make_room(&mut self, poll: &Poll) -> Result<(), Errno> {
+        if self.listening.len() < self.most {
+            return Ok(());
+        }
+        let used = |key| self.listening.get(key).map(|listener| listener.used);
+        let longest_ago = self.addresses.iter().min_by_key(|(_, key)| used(**key));
+        let (at, key) = longest_ago.map(|(at, key)| (*at, *key)).ok_or(Errno::NFILE)?;
+        self.addresses.remove(&at);
+        self.remove(poll, key);
         Ok(())
     }
 
     /// Whether there is one at an address of the namespace.
     pub(super) fn has(&self, at: SocketAddr) -> bool {
-        self.addresses.contains(&at)
+        self.addresses.contains_key(&at)
     }
 
     /// Takes connections of one socket.
     pub(super) fn take(&mut self, key: Key) -> Vec<(OwnedFd, Target)> {
         let Some(listener) = self.listening.get_mut(key) else { return Vec::new() };
+        listener.used = Instant::now();
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let taken = std::iter::from_fn(|| accept_with(&listener.socket, flags).ok());
         let with_target = |socket| (socket, listener.target.clone());
@@ -128,5 +147,56 @@ impl Listeners {
                 let _ = poll.add_reader(socket, Source::Listener, key);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use rustix::net::SocketType;
+
+    use super::*;
+
+    struct Many {
+        poll: Poll,
+        listeners: Listeners,
+        places: [SocketAddr; 4],
+    }
+
+    impl Many {
+        /// Listens at one more place, and says which are listened at then.
+        fn ensure(&mut self, number: usize) -> [bool; 4] {
+            let mut spares = Spares::default();
+            spares.add(internet::socket(SocketType::STREAM).unwrap());
+            let at = self.places[number];
+            let spares = (&mut spares, None);
+            self.listeners.ensure(&self.poll, spares, at, Target::Address(at)).unwrap();
+            let open = self.places.map(|at| TcpStream::connect(at).is_ok());
+            assert_eq!(open, self.places.map(|at| self.listeners.has(at)));
+            open
+        }
+    }
+
+    #[test]
+    fn the_one_used_longest_ago_makes_room_for_another() {
+        let free = |number| TcpListener::bind((std::net::Ipv4Addr::new(127, 77, 0, number), 0));
+        let places = [1, 2, 3, 4].map(|number| free(number).unwrap().local_addr().unwrap());
+        let (poll, listeners) = (Poll::new().unwrap(), Listeners::default());
+        let mut many = Many { poll, listeners, places };
+        assert_eq!(many.listeners.limit(4), 4);
+        let of_pid_1 = internet::socket(SocketType::STREAM).unwrap();
+        internet::listen_at(of_pid_1.as_fd(), ([127, 0, 0, 1], 0).into()).unwrap();
+        many.listeners.add(&many.poll, of_pid_1, Target::Proxy).unwrap();
+        for number in [0, 1, 2] {
+            many.ensure(number);
+        }
+        assert_eq!(many.ensure(0), [true, true, true, false]);
+        assert_eq!(many.ensure(3), [true, false, true, true]);
+        // A connection is a use as well.
+        let key = many.listeners.addresses[&places[2]];
+        assert!(!many.listeners.take(key).is_empty());
+        assert_eq!(many.ensure(1), [false, true, true, true]);
+        assert_eq!(many.listeners.listening.len(), 4);
     }
 }

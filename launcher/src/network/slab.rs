@@ -61,6 +61,12 @@ impl<T> Slab<T> {
         Key { slot: number, generation: 0 }
     }
 
+    /// Looks at the value under a key.
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        let slot = self.slots.get(key.slot as usize)?;
+        slot.value.as_ref().filter(|_| slot.generation == key.generation)
+    }
+
     /// Returns the value under a key.
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let slot = self.slots.get_mut(key.slot as usize)?;

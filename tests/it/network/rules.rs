@@ -2,7 +2,7 @@
 
 use super::world::NetWorld;
 use crate::escape::prober::{Attempts, script};
-use crate::harness::said;
+use crate::harness::{endow, said};
 
 const COMMON: &str = include_str!("probes/common.py");
 const REACH: &str = include_str!("probes/reach.py");
@@ -88,6 +88,57 @@ print('all answered')";
     let mut command = world.endow(["run", "--net", "udp:web.example.test:7", "--"]);
     command.args(script(&format!("{COMMON}\n{many}"), &[]));
     assert!(said(&mut command).ok().ends_with("all answered\n"));
+}
+
+/// With few descriptors few sockets listen at once: those that were used longest ago make room for others,
+/// and come back when they are wanted.
+#[test]
+fn listeners_make_room_for_others() {
+    let Some(world) = NetWorld::start() else { return };
+    let connects = "for port in range(20000, 20400):
+    try:
+        so.create_connection(('203.0.113.10', port), timeout=3).close()
+    except OSError:
+        pass
+asked('echo', '203.0.113.10', 7)\n";
+    let looks_up = "first = so.getaddrinfo('n0.attacker.example', 80)[0][4]
+for number in range(200):
+    so.getaddrinfo(f'n{number}.attacker.example', 80)
+asked('http', 'n199.attacker.example', 80)\n";
+    let announced = "told(so.create_connection(first, timeout=3),
+     b'GET / HTTP/1.1\\r\\nHost: n0\\r\\n\\r\\n', b'hello from')\n";
+    let (range, names) = ("203.0.113.10:*", "*.attacker.example:80");
+    let asks_again = "asked('http', 'n0.attacker.example', 80)\n";
+    for (rules, does) in [
+        (&[range, names][..], [connects, looks_up, announced]),
+        (&[names][..], ["", looks_up, asks_again]),
+    ] {
+        let mut command = world.command("sh");
+        command.args(["-c", "ulimit -n 1024; exec \"$0\" \"$@\""]).arg(endow()).arg("run");
+        command.args(rules.iter().flat_map(|rule| ["--net", rule])).arg("--");
+        let does = format!("{COMMON}\n{}print('all answered')", does.concat());
+        command.args(script(&does, &[]));
+        assert!(said(&mut command).ok().ends_with("all answered\n"), "{rules:?}");
+    }
+}
+
+/// Nobody can listen at port 0: a connect to it makes no listener at another port.
+#[test]
+fn port_zero_takes_no_connection() {
+    let Some(world) = NetWorld::start() else { return };
+    let counts = "def listening():
+    tables = ''.join(open(f'/proc/net/{it}').read() for it in ('tcp', 'tcp6'))
+    return sorted(line.split()[1] for line in tables.splitlines() if ' 0A ' in line)
+before = listening()
+for _ in range(3):
+    try:
+        so.create_connection(('203.0.113.10', 0), timeout=3)
+    except OSError:
+        pass
+print('more' if listening() != before else 'none')";
+    let mut command = world.endow(["run", "--net", "203.0.113.10:*", "--"]);
+    command.args(script(&format!("{COMMON}\n{counts}"), &[]));
+    assert!(said(&mut command).ok().ends_with("none\n"));
 }
 
 /// Says what comes of an attempt to reach a place.

@@ -11,8 +11,12 @@ use crate::network::spares::Inside;
 use crate::network::target::Target;
 
 impl Served {
-    /// Serves an address if a rule allows it. Where that can't be, the connection finds nobody.
+    /// Serves an address if a rule allows it. Where that can't be, the connection finds nobody, and so
+    /// does one to port 0, at which nobody can listen.
     pub(crate) fn expect(&mut self, at: SocketAddr, inside: Option<Inside<'_>>) {
+        if at.port() == 0 {
+            return;
+        }
         let target = match self.names.name_of(at.ip()).cloned() {
             Some(name) => Target::Name(name, at.port()),
             None => Target::Address(at),

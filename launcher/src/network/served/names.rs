@@ -63,7 +63,10 @@ impl Served {
                 return match self.stand_for(name, addresses, inside) {
                     Ok(synthetic) => self.say(asked, &synthetic),
                     Err(None) => self.service.answer(asked, &Answer::NoSuchName),
-                    Err(Some(_)) => self.service.answer(asked, &Answer::Failed),
+                    Err(Some(_)) => {
+                        self.log.refuse(name, None, Decision::Unresolved);
+                        self.service.answer(asked, &Answer::Failed);
+                    }
                 };
             }
             Outcome::NoSuchName => Answer::NoSuchName,
