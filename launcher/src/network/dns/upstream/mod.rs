@@ -11,6 +11,7 @@ mod half;
 mod hosts;
 mod local;
 mod lookup;
+mod queue;
 mod reading;
 mod resolv_conf;
 mod sent;
@@ -28,10 +29,11 @@ use rustix::io::Errno;
 use self::cache::Cache;
 pub(crate) use self::config::ResolverConfig;
 use self::lookup::{Lookup, Step};
+use self::queue::{Queue, Queued};
 use self::watched::Watch;
 use super::name::Name;
 
-/// The most lookups at once. Each has two sockets; the run has other use for descriptors.
+/// The most lookups at once, further ones wait. Each has two sockets; the run has other use for descriptors.
 const LOOKUPS_MAX: usize = 64;
 
 /// The most addresses of each family that are kept of a name.
@@ -54,6 +56,7 @@ pub(crate) struct Upstream {
     watch: Watch,
     cache: Cache,
     lookups: Vec<Lookup>,
+    queue: Queue,
     done: Vec<(LookupId, String, Outcome)>,
     started: u64,
 }
@@ -100,7 +103,7 @@ pub(crate) enum Failure {
     Malformed,
     /// The name is an alias of an alias, and so on, too often.
     Aliases,
-    /// There are as many lookups as there may be.
+    /// There are as many lookups as there may be, and as many that wait, or it waited for too long.
     Busy,
 }
 
@@ -112,6 +115,7 @@ impl Upstream {
             watch: Watch::new()?,
             cache: Cache::default(),
             lookups: Vec::new(),
+            queue: Queue::default(),
             done: Vec::new(),
             started: 0,
         })
@@ -129,13 +133,17 @@ impl Upstream {
         if let Some(outcome) = self.known(&name, now) {
             return LookUp::Done(outcome);
         }
-        if let Some(lookup) = self.lookups.iter().find(|lookup| lookup.name() == name) {
-            return LookUp::Waiting(lookup.id());
+        if let Some(id) = self.under_way(&name) {
+            return LookUp::Waiting(id);
         }
+        let id = LookupId(self.started);
+        self.started += 1;
         if self.lookups.len() >= LOOKUPS_MAX {
-            return LookUp::Done(Outcome::Failed(Failure::Busy));
+            let is_queued = self.queue.add(id, name, wire, now);
+            let busy = LookUp::Done(Outcome::Failed(Failure::Busy));
+            return if is_queued { LookUp::Waiting(id) } else { busy };
         }
-        self.start(name, &wire, now)
+        self.start(id, name, &wire, now).map_or(LookUp::Waiting(id), LookUp::Done)
     }
 
     /// Reads what arrived.
@@ -155,12 +163,14 @@ impl Upstream {
         for lookup in &mut self.lookups {
             lookup.expire(&step);
         }
+        let late = self.queue.expire(now).into_iter();
+        self.done.extend(late.map(|it| (it.id, it.name, Outcome::Failed(Failure::Busy))));
         self.collect(now);
     }
 
     /// Returns when to call [`Upstream::expire`]; `None` while nothing is under way.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.lookups.iter().filter_map(Lookup::deadline).min()
+        self.lookups.iter().filter_map(Lookup::deadline).chain(self.queue.deadline()).min()
     }
 
     /// Returns the lookups that ended since.
@@ -183,21 +193,26 @@ impl Upstream {
         })
     }
 
-    fn start(&mut self, name: String, wire: &Name, now: Instant) -> LookUp {
-        let id = LookupId(self.started);
-        self.started += 1;
-        let first = self.config.first_server(self.started);
-        let step = Step { config: &self.config, watch: &self.watch, now };
-        let lookup = Lookup::start(id, (name, wire), first, &step);
-        if let Some((outcome, until)) = lookup.outcome(now) {
-            self.cache.keep(lookup.into_name(), outcome.clone(), until, now);
-            return LookUp::Done(outcome);
-        }
-        self.lookups.push(lookup);
-        LookUp::Waiting(id)
+    fn under_way(&self, name: &str) -> Option<LookupId> {
+        let lookup = self.lookups.iter().find(|lookup| lookup.name() == name);
+        lookup.map(Lookup::id).or_else(|| self.queue.find(name))
     }
 
-    /// Moves lookups that ended to where they are taken from, and remembers what they found.
+    /// Starts a lookup; returns what came of it where that is clear at once.
+    fn start(&mut self, id: LookupId, name: String, wire: &Name, now: Instant) -> Option<Outcome> {
+        let first = self.config.first_server(id.0 + 1);
+        let step = Step { config: &self.config, watch: &self.watch, now };
+        let lookup = Lookup::start(id, (name, wire), first, &step);
+        let Some((outcome, until)) = lookup.outcome(now) else {
+            self.lookups.push(lookup);
+            return None;
+        };
+        self.cache.keep(lookup.into_name(), outcome.clone(), until, now);
+        Some(outcome)
+    }
+
+    /// Moves lookups that ended to where they are taken from, remembers what they found, and starts
+    /// those that waited for a place.
     fn collect(&mut self, now: Instant) {
         let (ended, under_way): (Vec<_>, Vec<_>) =
             self.lookups.drain(..).map(|lookup| (lookup.outcome(now), lookup)).partition(is_ended);
@@ -207,6 +222,12 @@ impl Upstream {
             let (id, name) = (lookup.id(), lookup.into_name());
             self.cache.keep(name.clone(), outcome.clone(), until, now);
             self.done.push((id, name, outcome));
+        }
+        while self.lookups.len() < LOOKUPS_MAX
+            && let Some(Queued { id, name, wire, .. }) = self.queue.take()
+        {
+            let outcome = self.start(id, name.clone(), &wire, now);
+            self.done.extend(outcome.map(|outcome| (id, name, outcome)));
         }
     }
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use simple_dns::{PacketFlag, RCODE};
 
-use super::super::{Failure, LOOKUPS_MAX, LookUp, Outcome};
+use super::super::queue::QUEUED_MAX;
+use super::super::{Failure, LOOKUPS_MAX, LookUp, LookupId, Outcome};
 use super::asked::Asked;
 use super::server::{Does, Server};
 use super::{TIMEOUT, find, found, upstream, upstream_with, wait};
@@ -89,18 +90,38 @@ fn a_name_is_looked_up_once_at_a_time() {
 }
 
 #[test]
-fn lookups_at_once_are_limited() {
+fn lookups_at_once_are_limited_and_others_wait() {
     let server = silent();
     let mut upstream = upstream(&[server.address]);
     let now = Instant::now();
-    for number in 0..LOOKUPS_MAX {
-        assert!(matches!(upstream.look_up(&format!("{number}.test"), now), LookUp::Waiting(_)));
-    }
-    let busy = LookUp::Done(Outcome::Failed(Failure::Busy));
-    assert_eq!(upstream.look_up("a.test", now), busy);
+    let mut ask = |number: usize| upstream.look_up(&format!("{number}.test"), now);
+    let most = LOOKUPS_MAX + QUEUED_MAX;
+    let asked: Vec<LookUp> = (0..most).map(&mut ask).collect();
+    assert!(asked.iter().all(|it| matches!(it, LookUp::Waiting(_))));
+    assert_eq!(ask(most), LookUp::Done(Outcome::Failed(Failure::Busy)));
+    assert_eq!(Some(&ask(LOOKUPS_MAX)), asked.get(LOOKUPS_MAX), "it waits once");
     upstream.expire(now + Duration::from_mins(1));
-    assert_eq!(upstream.take_done().len(), LOOKUPS_MAX);
+    let done = upstream.take_done();
+    assert_eq!(done.len(), most);
+    let busy = |it: &&(LookupId, String, Outcome)| it.2 == Outcome::Failed(Failure::Busy);
+    assert_eq!(done.iter().filter(busy).count(), QUEUED_MAX);
     assert!(matches!(upstream.look_up("a.test", now), LookUp::Waiting(_)));
+}
+
+#[test]
+fn names_that_wait_for_a_place_are_found() {
+    let server = right();
+    let mut upstream = upstream(&[server.address]);
+    let names: Vec<String> = (0..LOOKUPS_MAX * 3).map(|number| format!("{number}.test")).collect();
+    for name in &names {
+        assert!(matches!(upstream.look_up(name, Instant::now()), LookUp::Waiting(_)), "{name}");
+    }
+    let mut done = Vec::new();
+    while done.len() < names.len() {
+        done.extend(wait(&mut upstream));
+    }
+    assert!(done.iter().all(|(_, _, outcome)| found(outcome).0.len() == 2));
+    assert_eq!((server.asked(), upstream.deadline()), (2 * names.len(), None));
 }
 
 #[test]
