@@ -15,8 +15,7 @@
 //! variables and no descriptor of ours.
 //!
 //! The stages outside: `harden` the process, take the `order`, find `programs`, then `serve` until the
-//! launcher is gone. A message is read by `request`, judged by `judge` with `url`, `text` and `pace`,
-//! and done by `start`.
+//! launcher is gone. A message is read by `request`, judged by `judge` with `url` and `text`, and done by `start`.
 
 #![warn(missing_docs)]
 

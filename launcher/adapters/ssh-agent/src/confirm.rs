@@ -4,14 +4,26 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use endow_adapter::Pace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use crate::key::PublicKey;
+use crate::quiet::Quiet;
+
 /// How long the user has for an answer.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(1);
+
+/// The most questions in a span of time, whatever the answers; more wait. A user reads none faster, and a
+/// program that answers by itself is not kept from much.
+const MOST: usize = 20;
+const SPAN: Duration = Duration::from_secs(10);
+
+/// How often is looked whether one that waits may be put.
+const TICK: Duration = Duration::from_millis(50);
 
 /// A program that asks, one question at a time.
 #[derive(Debug)]
@@ -21,8 +33,15 @@ pub(crate) struct Confirm {
     search: String,
     limit: Duration,
     /// Held while a question is open.
-    turn: Mutex<()>,
+    turn: Mutex<Turn>,
     asking: Mutex<Asking>,
+}
+
+/// Whether there may be a question.
+#[derive(Debug)]
+struct Turn {
+    quiet: Quiet,
+    pace: Pace,
 }
 
 /// Whether a question is open.
@@ -42,15 +61,30 @@ impl Confirm {
     pub(crate) fn new(program: Vec<String>, search: &[String], limit: Duration) -> Self {
         // A PATH without a directory would be the current one.
         let search = if search.is_empty() { "/nonexistent".to_owned() } else { search.join(":") };
-        Self { program, search, limit, turn: Mutex::new(()), asking: Mutex::new(Asking::Nobody) }
+        let turn = Turn { quiet: Quiet::default(), pace: Pace::new(MOST, SPAN) };
+        let (turn, asking) = (Mutex::new(turn), Mutex::new(Asking::Nobody));
+        Self { program, search, limit, turn, asking }
     }
 
-    /// Asks. No answer in time is a no, and so is a client that is gone meanwhile.
-    pub(crate) fn ask(&self, question: &str, client: BorrowedFd<'_>) -> bool {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Asks about a key. No answer in time is a no, and so is a client that is gone meanwhile. For a while
+    /// after a no nobody is asked, and that is one as well.
+    pub(crate) fn ask(&self, key: &PublicKey, question: &str, client: BorrowedFd<'_>) -> bool {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if turn.quiet.lasts(key, Instant::now()) {
+            return false;
+        }
+        while !turn.pace.step(Instant::now()) {
+            std::thread::sleep(TICK);
+        }
         if is_gone(client) {
             return false;
         }
+        let is_yes = self.put(question, client);
+        turn.quiet.hear(key, is_yes, Instant::now());
+        is_yes
+    }
+
+    fn put(&self, question: &str, client: BorrowedFd<'_>) -> bool {
         let Some(mut child) = self.begin(question) else { return false };
         let answered = self.answered(&child, client);
         self.take_back(Asking::Nobody);
@@ -125,6 +159,10 @@ mod tests {
 
     const SEARCH: [&str; 2] = ["/usr/bin", "/bin"];
 
+    fn key() -> PublicKey {
+        PublicKey::of(&crate::testing::key(1)).expect("a key")
+    }
+
     fn asks(script: &str, limit: Duration) -> Confirm {
         let program = ["sh", "-c", script, "sh"].map(str::to_owned);
         Confirm::new(program.to_vec(), &SEARCH.map(str::to_owned), limit)
@@ -132,7 +170,7 @@ mod tests {
 
     fn answer(script: &str, limit: Duration) -> bool {
         let (client, _other) = UnixStream::pair().expect("a pair");
-        asks(script, limit).ask("may it?", client.as_fd())
+        asks(script, limit).ask(&key(), "may it?", client.as_fd())
     }
 
     #[test]
@@ -142,7 +180,7 @@ mod tests {
         assert!(!answer("kill -9 $$", TIME_LIMIT));
         let (client, _other) = UnixStream::pair().expect("a pair");
         let missing = Confirm::new(vec!["/nonexistent/asks".to_owned()], &[], TIME_LIMIT);
-        assert!(!missing.ask("may it?", client.as_fd()));
+        assert!(!missing.ask(&key(), "may it?", client.as_fd()));
     }
 
     #[test]
@@ -151,7 +189,7 @@ mod tests {
         let ask = |words: &[&str], search: &[&str]| {
             let owned =
                 |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
-            Confirm::new(owned(words), &owned(search), TIME_LIMIT).ask("", client.as_fd())
+            Confirm::new(owned(words), &owned(search), TIME_LIMIT).ask(&key(), "", client.as_fd())
         };
         assert!(ask(&["true"], &SEARCH));
         assert!(!ask(&["true"], &["/nonexistent"]) && !ask(&["true"], &[]));
@@ -177,22 +215,47 @@ mod tests {
         let (client, other) = UnixStream::pair().expect("a pair");
         let begun = Instant::now();
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| asks("sleep 30", TIME_LIMIT).ask("", client.as_fd()));
+            let asked =
+                scope.spawn(|| asks("sleep 30", TIME_LIMIT).ask(&key(), "", client.as_fd()));
             std::thread::sleep(Duration::from_millis(200));
             drop(other);
             assert!(!asked.join().expect("asked"));
         });
         assert!(begun.elapsed() < Duration::from_secs(20));
-        assert!(!asks("exit 0", TIME_LIMIT).ask("", client.as_fd()), "nobody waits for it");
+        assert!(!asks("exit 0", TIME_LIMIT).ask(&key(), "", client.as_fd()), "nobody waits for it");
     }
 
     #[test]
     fn nobody_is_asked_after_the_end() {
         let (client, _other) = UnixStream::pair().expect("a pair");
         let confirm = asks("exit 0", TIME_LIMIT);
-        assert!(confirm.ask("", client.as_fd()));
+        assert!(confirm.ask(&key(), "", client.as_fd()));
         confirm.end();
-        assert!(!confirm.ask("", client.as_fd()));
+        assert!(!confirm.ask(&key(), "", client.as_fd()));
+    }
+
+    #[test]
+    fn nobody_is_asked_again_right_after_a_no() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let asked = dir.path().join("asked");
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        for (code, times) in [(1, 1), (0, 20)] {
+            let confirm = asks(&format!("echo >>{}; exit {code}", asked.display()), TIME_LIMIT);
+            let yes = (0..20).filter(|_| confirm.ask(&key(), "", client.as_fd())).count();
+            assert_eq!(yes, 20 * usize::from(code == 0));
+            assert_eq!(std::fs::read(&asked).expect("asked").len(), times);
+            std::fs::remove_file(&asked).expect("removed");
+        }
+    }
+
+    #[test]
+    fn questions_are_bounded_whatever_the_answers() {
+        let (client, _other) = UnixStream::pair().expect("a pair");
+        let (confirm, span) = (asks("exit 0", TIME_LIMIT), Duration::from_millis(400));
+        confirm.turn.lock().expect("free").pace = Pace::new(2, span);
+        let begun = Instant::now();
+        assert!((0..5).all(|_| confirm.ask(&key(), "", client.as_fd())));
+        assert!(begun.elapsed() >= 2 * span);
     }
 
     #[test]
@@ -203,7 +266,7 @@ mod tests {
         let (client, _other) = UnixStream::pair().expect("a pair");
         let confirm = asks(&script, TIME_LIMIT);
         std::thread::scope(|scope| {
-            let asked = [(); 4].map(|()| scope.spawn(|| confirm.ask("", client.as_fd())));
+            let asked = [(); 4].map(|()| scope.spawn(|| confirm.ask(&key(), "", client.as_fd())));
             assert!(asked.into_iter().all(|thread| thread.join().expect("asked")));
         });
     }

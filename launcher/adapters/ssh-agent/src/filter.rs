@@ -99,7 +99,7 @@ impl Client<'_> {
         let Some(comment) = comment(&self.agent()?.identities()?, key) else { return Ok(false) };
         let program = program(self.stream.as_fd());
         let question = Question { program: &program, comment: &comment, key, signed };
-        Ok(confirm.ask(&question.text(), self.stream.as_fd()))
+        Ok(confirm.ask(key, &question.text(), self.stream.as_fd()))
     }
 
     /// The client's own connection to the agent, made when it is needed first.

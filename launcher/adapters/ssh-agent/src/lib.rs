@@ -17,7 +17,7 @@
 //! The stages: `harden` the process, take the `order`, `confine`, see what the `agent` has
 //! and what of it is `chosen`, then `serve` until the launcher is gone. What one client asks is
 //! read by `wire` and `request`, judged by `filter` with `key` and `signed`, and put to the
-//! user by `confirm` with a `prompt`.
+//! user by `confirm` with a `prompt`, but for a while after a no (`quiet`).
 //!
 //! [`SshAgentOrder`]: endow_policy::SshAgentOrder
 
@@ -32,6 +32,7 @@ mod harden;
 mod key;
 mod order;
 mod prompt;
+mod quiet;
 mod request;
 mod run;
 mod serve;

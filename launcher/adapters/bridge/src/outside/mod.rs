@@ -4,7 +4,6 @@ mod harden;
 mod judge;
 mod login;
 mod order;
-mod pace;
 mod programs;
 mod run;
 mod serve;

@@ -6,14 +6,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use endow_adapter::Control;
+use endow_adapter::{Control, Pace};
 use endow_policy::{Bridge, BridgeKind, BridgeNews, BridgeOrder};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::judge::Hosts;
 use super::login::{Login, Logins};
 use super::order::{Told, tell, told};
-use super::pace::Pace;
 use super::programs::{Program, Programs};
 use super::start::Started;
 use super::text;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// A bound on how much is done in a span of time.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     most: usize,
     within: Duration,
     past: VecDeque<Instant>,
@@ -13,12 +13,12 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Allows so much within any such span.
-    pub(crate) fn new(most: usize, within: Duration) -> Self {
+    pub fn new(most: usize, within: Duration) -> Self {
         Self { most, within, past: VecDeque::with_capacity(most) }
     }
 
     /// Returns whether one more may be done now, and notes that it is.
-    pub(crate) fn step(&mut self, now: Instant) -> bool {
+    pub fn step(&mut self, now: Instant) -> bool {
         while self.past.front().is_some_and(|past| now.duration_since(*past) >= self.within) {
             self.past.pop_front();
         }
