@@ -29,6 +29,7 @@ mod repositories;
 pub(crate) mod small_file;
 mod sockets;
 mod streams;
+mod untouched;
 mod user;
 mod userns;
 mod work_trees;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 use endow_policy::HostPath;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, Statx, StatxFlags,
-    fstat, fstatvfs, openat2, readlinkat, statx,
+    AtFlags, FileType, StatVfsMountFlags, Statx, StatxFlags, fstat, fstatvfs, readlinkat, statx,
 };
 use rustix::io::Errno;
 
 use super::kernel::read_word;
+use super::untouched::open_untouched;
 use crate::plan::why::{AclEntry, Entry, EntryKind, HostTree, Readonly};
 use crate::sys;
 
@@ -46,10 +46,7 @@ impl HostTree for HostObjects {
 
 impl HostObjects {
     fn entry(&self, path: &HostPath) -> Result<Entry, Errno> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // The parents of a link that is looked at have none; a magic one is not followed either.
-        let resolve = ResolveFlags::NO_MAGICLINKS;
-        let file = openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?;
+        let file = open_untouched(path.as_path())?;
         let stat = fstat(&file)?;
         let kind = kind(&file, stat.st_mode)?;
         let mount = fstatvfs(&file)?.f_flag;
