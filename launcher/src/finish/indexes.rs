@@ -8,14 +8,17 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{MountRecord, Record, RunDir};
 use endow_vfs::sync::OpenIndexes;
 
-use super::targets::{open_root, time};
+use super::targets::time;
 use crate::plan::step::UPPER;
+use crate::sys;
 
 /// Opens the indexes of repositories in the mounts of a run that has just begun.
 pub(crate) fn open_indexes(record: Option<&Record>) -> OpenIndexes {
     let mut open = OpenIndexes::default();
     for (number, mount) in mounts(record) {
-        if let Some(root) = mount.root().and_then(|root| open_root(root.as_path()).ok()) {
+        if let Some(root) =
+            mount.root().and_then(|root| sys::fd::open_directory(root.as_path()).ok())
+        {
             open.open(&OsFs, (number, root.as_fd()), time(mount.stamp));
         }
     }

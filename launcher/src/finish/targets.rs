@@ -11,13 +11,14 @@ use endow_vfs::held;
 use endow_vfs::state::{AwaitedRecord, JOURNAL, MadeLike, MountRecord, Record, RunDir};
 use endow_vfs::sync::{Absent, Awaited, Clock, Identity, Single, SyncError, Time, digest_of};
 use endow_vfs::traps::Sides;
-use rustix::fs::{CWD, FlockOperation, Mode, OFlags, ResolveFlags, flock, openat, openat2};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
 use super::gone::{Gone, Targets};
 use super::leases::Leases;
 use super::{InView, clock_since};
 use crate::plan::step::UPPER;
+use crate::sys;
 
 /// A directory that changes are written back to.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ pub(super) fn open(
     for (number, mount) in (0u32..).zip(&record.mounts) {
         let memory = mount.in_memory.then(|| memory.next()).flatten();
         let path = root_of(mount)?;
-        match open_root(path.as_path()) {
+        match sys::fd::open_directory(path.as_path()) {
             Ok(root) => {
                 let side = (path, root);
                 targets.open.push(target((number, mount), side, (run, memory), clock)?);
@@ -117,7 +118,8 @@ pub(super) fn one(
     let clock = clock_since(record);
     let open = |mount| {
         let path = root_of(mount)?;
-        let root = open_root(path.as_path()).map_err(|errno| failed(path.as_path(), errno))?;
+        let root = sys::fd::open_directory(path.as_path())
+            .map_err(|errno| failed(path.as_path(), errno))?;
         target((number, mount), (path, root), (run, None), clock)
     };
     mount.map(open).transpose()
@@ -218,12 +220,6 @@ fn identity(mount: &MountRecord, root: &OwnedFd) -> Result<Identity, Errno> {
 
 pub(super) fn time(moment: endow_vfs::state::Moment) -> Time {
     Time { seconds: moment.seconds, nanoseconds: moment.nanoseconds.into() }
-}
-
-pub(super) fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
 fn judged(mount: &MountRecord, run: &RunDir) -> Result<BTreeSet<PathBuf>, TargetError> {

@@ -1,12 +1,11 @@
 //! The process that records a live workspace while the command already runs, and notes when it
 //! ended: after the last of its processes, and after endow's own last look at the tree.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use endow_vfs::fs::{Fs, OsFs, Timespec};
 use endow_vfs::sync::checkpoint::{self, Limits, Recording, record};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::run::Supervised;
@@ -28,7 +27,7 @@ impl Recorder {
         (run, stamp): (&Path, Timespec),
         supervised: &Supervised<'_>,
     ) -> Result<Self, Errno> {
-        let root = open(plan.source.as_path())?;
+        let root = sys::fd::open_directory(plan.source.as_path())?;
         if FileId::from(sys::identity::of(&root)?.parts()) != plan.id {
             return Err(Errno::STALE);
         }
@@ -49,10 +48,4 @@ impl Recorder {
         })?;
         Ok(Self { _worker: worker })
     }
-}
-
-fn open(path: &Path) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    openat2(CWD, path, flags, Mode::empty(), resolve)
 }

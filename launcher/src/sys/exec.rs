@@ -2,10 +2,17 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use rustix::io::Errno;
 
 use super::last_errno;
+
+/// Returns whether a path leads to a file that somebody may execute.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
 
 /// A list of strings in the form that exec wants, made before the clone.
 pub(crate) struct StringList {

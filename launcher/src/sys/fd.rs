@@ -3,7 +3,7 @@
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, ResolveFlags, memfd_create, open, openat2};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -76,6 +76,13 @@ pub(crate) fn take_number(number: RawFd) -> Result<OwnedFd, Errno> {
 /// Returns a descriptor of the same at a number above those that the command can be given.
 pub(crate) fn set_aside(fd: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(fd, GIVEN_MAX + 1)
+}
+
+/// Opens a directory to list it, through no link.
+pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(CWD, path, flags, Mode::empty(), resolve)
 }
 
 /// Puts a descriptor at a number, in the place of what stood there.

@@ -18,6 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use super::collect::{io, leads_out};
+use super::file::is_unreachable;
 use super::root::{Closed, Root};
 use super::{Change, ChangeKind, ChangeSet, Refusal, SyncError};
 use crate::fs::{At, Errno, Fs, Kind, Open, Result, read_all, write_all};
@@ -215,8 +216,4 @@ impl<'a> Awaited<'a> {
         let first = self.path.iter().next().ok_or(Errno::INVAL)?;
         remove_tree(self.fs, self.upper.as_fd(), first).map_err(|left| left.errno)
     }
-}
-
-fn is_unreachable(errno: Errno) -> bool {
-    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
 }

@@ -14,6 +14,11 @@ use crate::fs::{Errno, Fs, JsonError, Result, read_all, write_json};
 /// The version of these files that this code writes, and the newest it reads.
 pub(super) const VERSION: u32 = 1;
 
+/// Whether nothing can be reached at a path: it leads through what is gone, a link, or another mount.
+pub(super) fn is_unreachable(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
+}
+
 /// What is to be removed may not be there.
 pub(super) fn gone(result: Result<()>) -> Result<()> {
     match result {

@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use endow_policy::{
@@ -12,6 +11,7 @@ use endow_policy::{
 
 use crate::cli::sources::surroundings::Surroundings;
 use crate::plan::Search;
+use crate::sys;
 
 /// How many links lead to a program at most (path_resolution(7)).
 const LINKS: usize = 40;
@@ -78,10 +78,14 @@ fn is_planted(policy: &Policy, name: &Path) -> bool {
 pub(crate) fn on_host(name: &OsStr, surroundings: &Surroundings) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         let path = surroundings.vars.cwd.as_path().join(name);
-        return Some(path).filter(|path| is_executable(path));
+        return Some(path).filter(|path| sys::exec::is_executable(path));
     }
     let search = Search::of(&surroundings.environment);
-    search.path.iter().map(|entry| entry.as_path().join(name)).find(|path| is_executable(path))
+    search
+        .path
+        .iter()
+        .map(|entry| entry.as_path().join(name))
+        .find(|path| sys::exec::is_executable(path))
 }
 
 /// Returns the file that a shell here would start by a relative directory of PATH. Inside there are none of
@@ -91,11 +95,7 @@ pub(crate) fn by_relative_entry(name: &OsStr, surroundings: &Surroundings) -> Op
     let entries = path.map(|(_, value)| std::env::split_paths(value)).into_iter().flatten();
     let cwd = surroundings.vars.cwd.as_path();
     let mut found = entries.filter(|it| it.is_relative()).map(|it| cwd.join(it).join(name));
-    found.find(|path| is_executable(path)).filter(|_| !name.as_bytes().contains(&b'/'))
-}
-
-fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    found.find(|path| sys::exec::is_executable(path)).filter(|_| !name.as_bytes().contains(&b'/'))
 }
 
 /// Returns the mount in whose place `path` lies.

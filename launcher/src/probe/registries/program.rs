@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -16,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::outside::Outside;
 use crate::plan::registries::RegistryFault;
+use crate::sys;
 
 /// How long a tool may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ impl Outside<'_> {
         let mut writable = None;
         for directory in self.path() {
             match self.look(&directory.as_path().join(name)) {
-                Ok(Some(fact)) if is_executable(fact.resolved.as_path()) => {
+                Ok(Some(fact)) if sys::exec::is_executable(fact.resolved.as_path()) => {
                     return Ok(directory.as_path().join(name));
                 }
                 Err(RegistryFault::Writable { path }) => writable = writable.or(Some(path)),
@@ -102,10 +102,6 @@ impl Outside<'_> {
         let path = self.variable("PATH").map(std::env::split_paths).into_iter().flatten();
         path.filter_map(|entry| HostPath::new(entry).ok()).collect()
     }
-}
-
-fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
 /// Takes what a program says until it ends; one that doesn't, or says too much, is killed.

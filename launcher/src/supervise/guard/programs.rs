@@ -1,19 +1,18 @@
 //! Programs that a shell outside would start in the place of others.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use crate::sys;
 
 /// Why a name waits that leads to others than the directory of PATH that was there.
 pub(crate) const PART_OF_PATH: &str = "your PATH, of which it is a part";
 
 /// Returns why a name waits that is new in a directory of the caller's PATH; `None` where no later one has it.
 pub(crate) fn shadowed(later: &[PathBuf], name: &OsStr) -> Option<String> {
-    let found = later.iter().map(|directory| directory.join(name)).find(|it| is_program(it))?;
+    let found = later
+        .iter()
+        .map(|directory| directory.join(name))
+        .find(|it| sys::exec::is_executable(it))?;
     Some(format!("your PATH, in which {} comes later", found.display()))
-}
-
-fn is_program(path: &Path) -> bool {
-    let found = std::fs::metadata(path);
-    found.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }

@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use super::settle::Nobody;
-use super::{BASE, GONE, NEXT, Own, SENT, STANDS, Single, copy_at_rest, is_unreachable};
+use super::{BASE, GONE, NEXT, Own, SENT, STANDS, Single, copy_at_rest};
 use crate::fs::{At, Kind, Result, Special};
 use crate::sync::SyncError;
 use crate::sync::collect::io;
+use crate::sync::file::is_unreachable;
 use crate::sync::root::{Closed, Root};
 use crate::tree::remove_tree;
 

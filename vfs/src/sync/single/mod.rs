@@ -34,6 +34,7 @@ use std::path::{Path, PathBuf};
 use super::SyncError;
 use super::apply::copy_leaf;
 use super::collect::io;
+use super::file::{gone, is_unreachable};
 use crate::fs::{At, Errno, Fs, Kind, Node, Open, Result, read_all};
 
 pub(super) use make::make_above;
@@ -200,15 +201,4 @@ fn copy_at_rest(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<Option<Node>> {
         }
     }
     Ok(None)
-}
-
-fn is_unreachable(errno: Errno) -> bool {
-    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV)
-}
-
-fn gone(result: Result<()>) -> Result<()> {
-    match result {
-        Err(Errno::NOENT) => Ok(()),
-        result => result,
-    }
 }
