@@ -91,6 +91,45 @@ fn cleaning_in_a_buffered_workspace_is_written_back() {
     }
 }
 
+/// Programs of the command's find what they look for there, and can write beside.
+#[test]
+fn directory_that_is_a_work_tree_elsewhere_can_be_written() {
+    let repository = Repository::new();
+    let add = "git worktree add -q --detach ~/.config";
+    repository.world.bare(add).ok();
+    let script = "mkdir ~/.config/app && echo x >~/.config/app/f && ! mv ~/.config ~/x 2>/dev/null &&
+        ! rm -r ~/.config/.git 2>/dev/null && git worktree prune && git worktree list | grep -c prunable";
+    let run = repository.inside("project", &["--workspace", "rw"], script);
+    assert_eq!(run.stdout, "0\n", "{}", run.stderr);
+    assert!(!repository.home().join(".config/app").exists(), "it was the run's own");
+    assert_eq!(repository.world.bare("git -C ~/.config status --porcelain").ok(), "");
+}
+
+/// What a command, or a hostile tree, makes of the place keeps no run from starting.
+#[test]
+fn places_of_the_kernels_are_no_work_trees() {
+    let repository = Repository::new();
+    let gitdir = repository.home().join("project/.git/worktrees/beside/gitdir");
+    let before = fs::read_to_string(&gitdir).expect("read");
+    for root in ["/proc/self/root", "/proc/thread-self/root", "/dev/fd/../../proc/self/root"] {
+        fs::write(&gitdir, format!("{root}{before}")).expect("written");
+        for access in ["rw", "cow"] {
+            repository.inside("project", &["--workspace", access], "git log --format=%s").ok();
+        }
+    }
+}
+
+#[test]
+fn work_tree_in_what_is_copied_is_seen() {
+    let repository = Repository::new();
+    repository.world.bare("git worktree add -q --detach ~/seeded/tree").ok();
+    let policy = "version = 1\n[mounts]\n\"~\" = { private = true, seed = [\"~/seeded\"] }\n";
+    repository.world.write("home/.config/endow/policy.toml", policy);
+    let script = "git worktree prune; git worktree list | grep -c seeded";
+    let run = repository.inside("project", &["--workspace", "rw"], script);
+    assert_eq!(run.ok(), "1\n", "{}", run.stderr);
+}
+
 #[test]
 fn work_trees_that_are_granted_are_used() {
     for tree in ["project", "trees/topic"] {
@@ -179,7 +218,10 @@ fn parts_of_a_repository_that_are_not_shown_are_named() {
         let part = home.join(part).display().to_string();
         let run = log(tree, &[]);
         run.fails(128);
-        assert!(run.stderr.contains(&format!("not shown: {part} ({flag} {part})")), "{run:?}");
+        assert!(
+            run.stderr.contains(&format!("not shown: {part} (if it is yours: {flag} {part})")),
+            "{run:?}"
+        );
         let run = log(tree, &[flag, &part]);
         assert_eq!(run.ok(), "first\n", "{run:?}");
         assert!(!run.stderr.contains("not shown"), "{run:?}");

@@ -11,6 +11,7 @@ use rustix::net::{SocketFlags, accept_with};
 use super::poll::{Poll, Source};
 use super::slab::{Key, Slab};
 use super::spares::{Inside, Spares};
+use super::synthetic;
 use super::target::Target;
 use crate::sys::internet;
 
@@ -104,6 +105,11 @@ impl Listeners {
         let key = self.add(poll, socket, target)?;
         self.addresses.insert(at, key);
         Ok(())
+    }
+
+    /// Whether a name with so many ports can have all of its sockets.
+    pub(super) fn has_room_for(&self, ports: usize) -> bool {
+        ports * synthetic::addresses(0).len() <= self.most
     }
 
     fn make_room(&mut self, poll: &Poll) -> Result<(), Errno> {

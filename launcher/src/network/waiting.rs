@@ -32,6 +32,11 @@ impl Waiter {
             Self::Question(_) | Self::Connection(_) => 0,
         }
     }
+
+    /// Whether it takes the place of a connection.
+    fn is_connection(&self) -> bool {
+        matches!(self, Self::Connection(_))
+    }
 }
 
 /// All of them.
@@ -39,6 +44,7 @@ impl Waiter {
 pub(super) struct Waiting {
     of: HashMap<LookupId, Vec<Waiter>>,
     count: usize,
+    connections: usize,
     bytes: usize,
 }
 
@@ -50,6 +56,7 @@ impl Waiting {
         if self.count < WAITERS_MAX && bytes <= BYTES_MAX {
             self.bytes = bytes;
             self.count += 1;
+            self.connections += usize::from(waiter.is_connection());
             self.of.entry(id).or_default().push(waiter);
         }
     }
@@ -58,19 +65,14 @@ impl Waiting {
     pub(super) fn take(&mut self, id: LookupId) -> Vec<Waiter> {
         let waiters = self.of.remove(&id).unwrap_or_default();
         self.count -= waiters.len();
+        self.connections -= waiters.iter().filter(|waiter| waiter.is_connection()).count();
         self.bytes -= waiters.iter().map(Waiter::bytes).sum::<usize>();
         waiters
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Whether a connection is among them.
-    pub(super) fn has_connections(&self) -> bool {
-        let mut waiters = self.of.values().flatten();
-        waiters.any(|waiter| matches!(waiter, Waiter::Connection(_)))
+    /// How many connections are among them.
+    pub(super) fn connections(&self) -> usize {
+        self.connections
     }
 }
 
@@ -90,17 +92,17 @@ mod tests {
     fn large_datagrams_wait_in_bounded_memory() {
         let mut waiting = Waiting::default();
         add(&mut waiting, LARGE, WAITERS_MAX);
-        assert_eq!(waiting.len(), BYTES_MAX / LARGE);
+        assert_eq!(waiting.count, BYTES_MAX / LARGE);
         assert_eq!(waiting.take(LookupId::default()).len(), BYTES_MAX / LARGE);
         // What went makes room.
         add(&mut waiting, LARGE, 1);
-        assert_eq!((waiting.len(), waiting.bytes), (1, LARGE));
+        assert_eq!((waiting.count, waiting.bytes), (1, LARGE));
     }
 
     #[test]
     fn small_datagrams_wait_as_many_as_others() {
         let mut waiting = Waiting::default();
         add(&mut waiting, 48, WAITERS_MAX + 1);
-        assert_eq!(waiting.len(), WAITERS_MAX);
+        assert_eq!(waiting.count, WAITERS_MAX);
     }
 }

@@ -26,6 +26,11 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 /// Directories that are of every view's own making.
 const OWN: [&str; 3] = ["/proc", "/dev", "/dev/pts"];
 
+/// Returns whether a place is in one of them.
+pub(super) fn is_kernels(at: &GuestPath) -> bool {
+    OWN.iter().any(|own| at.as_path().starts_with(own))
+}
+
 /// Returns whether a grant is of a device that every view has there anyway.
 pub(super) fn is_given(at: &GuestPath, source: &HostPath) -> bool {
     let is_it = |name: &str| at.as_path() == Path::new("/dev").join(name);

@@ -1,6 +1,6 @@
 //! Work trees that are linked to a repository and that the view does not show. git takes one whose `.git` it does not
 //! find for one that somebody removed, and takes its index, `HEAD` and logs away (git-worktree(1), prune). So an empty,
-//! read-only directory stands there: git sees that something is there, and neither prunes nor removes it. What the
+//! read-only directory stands there, in one that can't be moved: git sees that something is there, and neither prunes nor removes it. What the
 //! repository keeps of it stays open, since git needs that to rename branches and to expire logs.
 //!
 //! Where nothing can be made, what is kept is read-only in a live mount. To take it away from a layer is refused when
@@ -8,12 +8,13 @@
 
 use std::collections::BTreeSet;
 
-use endow_policy::{Access, GuestPath};
+use endow_policy::{Access, BackendSpec, GuestPath};
 use endow_vfs::git_dir;
 
 use super::PlanError;
 use super::host::{RepositoryFacts, WorkTree};
 use super::place::Placed;
+use super::skeleton::is_kernels;
 use super::step::{InitStep, Source};
 use super::view::{Builder, DATA_ONLY};
 
@@ -31,11 +32,10 @@ impl Builder<'_> {
             }
         }
         unseen.iter().try_for_each(|at| self.directory(at, 0o755))?;
-        // One below the other: the first is read-only from then on.
-        let held: BTreeSet<GuestPath> = unseen.into_iter().map(|at| self.held(at)).collect();
-        for at in held {
-            self.hold_empty(at);
-        }
+        // One may be in another: each tree shows what is below it, and only then what is read-only in them.
+        let trees: BTreeSet<GuestPath> = unseen.iter().filter_map(GuestPath::parent).collect();
+        trees.iter().for_each(|tree| self.hold_tree(tree));
+        unseen.iter().for_each(|at| self.hold_empty(at));
         Ok(())
     }
 
@@ -44,7 +44,8 @@ impl Builder<'_> {
     fn unseen(&mut self, placed: &Placed, tree: &WorkTree) -> Result<Option<GuestPath>, PlanError> {
         let at = self.place_of(placed, tree);
         let is_shown = |at: &GuestPath| self.shows(at, tree);
-        if at.as_ref().is_some_and(is_shown) || is_shown(&tree.real.to_guest()) {
+        let is_seen = |at: &GuestPath| is_shown(at) || self.is_seeded(at);
+        if at.as_ref().is_some_and(is_seen) || is_shown(&tree.real.to_guest()) {
             return Ok(None);
         }
         let at = at.filter(|at| self.has_room(at));
@@ -82,19 +83,32 @@ impl Builder<'_> {
     /// Whether the view has nothing at a place, and something can be made there.
     fn has_room(&self, at: &GuestPath) -> bool {
         let is_open = self.placement.covering(at).is_none_or(|it| it.spec.access != Access::Ro);
-        is_open && at.parent().is_some_and(|above| self.is_fresh(&above))
+        !is_kernels(at) && is_open && at.parent().is_some_and(|above| self.is_fresh(&above))
     }
 
-    /// Returns what of a work tree is covered: all of it, so that it can't be moved, where no mount is in it.
-    fn held(&self, at: GuestPath) -> GuestPath {
-        let Some(tree) = at.parent() else { return at };
-        let is_around = self.placement.mounts.iter().any(|it| it.spec.at.is_within(&tree));
-        if is_around || tree.is_root() { at } else { tree }
+    /// Whether a place is copied into a private directory.
+    fn is_seeded(&self, at: &GuestPath) -> bool {
+        let covering = self.placement.covering(at).map(|placed| &placed.spec.backend);
+        let Some(BackendSpec::Private { seed, .. }) = covering else { return false };
+        seed.iter().any(|seed| at.is_within(&seed.to_guest()))
     }
 
-    fn hold_empty(&mut self, at: GuestPath) {
+    /// Makes a mount of the directory of a work tree, so that it can't be moved. Where a mount is in it, it can't be either.
+    fn hold_tree(&mut self, tree: &GuestPath) {
+        let has_mounts = self.placement.mounts.iter().any(|it| it.spec.at.is_within(tree));
+        if has_mounts || tree.is_root() {
+            return;
+        }
+        match self.placement.covering(tree) {
+            Some(placed) => self.hold_place(&placed.spec, tree),
+            None => self.hold_empty(tree),
+        }
+    }
+
+    fn hold_empty(&mut self, at: &GuestPath) {
         if self.bound.insert((at.clone(), true)) {
-            self.step(InitStep::Bind { source: Source::Guest(at.clone()), at, flags: DATA_ONLY });
+            let (source, at) = (Source::Guest(at.clone()), at.clone());
+            self.step(InitStep::Bind { source, at, flags: DATA_ONLY });
         }
     }
 }

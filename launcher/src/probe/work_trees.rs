@@ -24,15 +24,29 @@ pub(super) fn linked(directory: &Path) -> impl Iterator<Item = (PathBuf, PathBuf
     })
 }
 
-/// Returns the work trees that are linked to the repository at a place of a mount, and are there.
+/// Returns the work trees that are linked to the repository at a place of a mount, and are there. What is a link belongs to
+/// another repository: its work trees are nothing for who has this one.
 pub(super) fn there(root: &Path, place: &Path) -> Vec<WorkTree> {
-    let found = linked(&root.join(place)).filter_map(|(kept, said)| {
+    let directory = root.join(place);
+    if !is_directory(&directory.join(git_dir::WORKTREES)) {
+        return Vec::new();
+    }
+    let own = linked(&directory).filter(|(kept, _)| is_directory(kept) && has_file(kept));
+    let found = own.filter_map(|(kept, said)| {
         let real = kept.join(&said).canonicalize().ok()?;
         let kept = kept.strip_prefix(root).ok()?.to_owned();
         let is_one = git_dir::is_file(&said) && git_dir::is_file(&real) && leads_to_git(&real);
         is_one.then_some(WorkTree { kept, said, real: HostPath::new(real).ok()? })
     });
     found.collect()
+}
+
+fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|it| it.is_dir())
+}
+
+fn has_file(kept: &Path) -> bool {
+    kept.join("gitdir").symlink_metadata().is_ok_and(|it| it.is_file())
 }
 
 /// Whether a file has the look of what stands in a work tree: git made no other thing there.
@@ -77,5 +91,18 @@ mod tests {
         };
         let [_, (_, relative, _), ..] = &trees;
         assert_eq!(found, [tree("beside", relative, &beside), tree("in", &own, &own)]);
+        // Of another repository nothing is told, whatever of it a link shows.
+        let of = |link: &str, target: &Path| {
+            let path = root.join(link);
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            std::os::unix::fs::symlink(target, path).expect("made");
+        };
+        let kept = root.join("main/.git/worktrees");
+        of("one/.git/worktrees", &kept);
+        of("two/.git/worktrees/in", &kept.join("in"));
+        of("three/.git/worktrees/in/gitdir", &kept.join("in/gitdir"));
+        for name in ["one", "two", "three"] {
+            assert_eq!(there(&root.join(name), Path::new(".git")), [], "{name}");
+        }
     }
 }

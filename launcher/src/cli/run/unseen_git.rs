@@ -9,6 +9,7 @@ use endow_vfs::{git_dir, git_tree};
 use crate::cli::output::Output;
 use crate::cli::stages::Planned;
 use crate::plan::place::{Placed, Placement};
+use crate::plan::why::shell_word;
 
 /// Says before the start what of the repository is not shown, and what would show it.
 pub(crate) fn tell(planned: &Planned, output: &Output) {
@@ -28,13 +29,17 @@ fn line(placement: &Placement, root: &HostPath) -> Option<String> {
     let is_unseen = |path: &&PathBuf| shown(placement, path).is_none();
     let mut git = places.git.iter().filter(is_unseen).filter(|path| git_dir::is(path));
     if let Some(git) = git.next() {
-        let (git, flag) = (git.display(), flag(access));
-        return Some(format!("git's directory of this project is not shown: {git} ({flag} {git})"));
+        let what = "the directory that `.git` of this project names is not shown";
+        return Some(said(what, git, flag(access)));
     }
     let mut objects = places.objects.iter().filter(is_unseen).filter(|path| is_for_objects(path));
-    let objects = objects.next()?.display();
-    let what = "objects that this repository borrows are not shown";
-    Some(format!("{what}: {objects} (--ro {objects})"))
+    Some(said("objects that this repository borrows are not shown", objects.next()?, "--ro"))
+}
+
+/// The repository may name any: whose it is knows the user.
+fn said(what: &str, path: &Path, flag: &str) -> String {
+    let word = shell_word(&path.to_string_lossy());
+    format!("{what}: {} (if it is yours: {flag} {word})", path.display())
 }
 
 /// Returns the mount that shows what the host has at a path, at the same path.

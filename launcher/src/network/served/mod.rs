@@ -234,7 +234,7 @@ impl Served {
     }
 
     fn is_full(&self) -> bool {
-        self.relay.len() + self.outgoing.len() + self.waiting.len() >= self.connections_max
+        self.relay.len() + self.outgoing.len() + self.waiting.connections() >= self.connections_max
     }
 
     /// Takes as many descriptors as the user may have. What was started before keeps its limit: the
@@ -274,7 +274,7 @@ impl Served {
 
     /// Whether something that the command said may still have to go out. Nobody inside says more.
     fn owes(&self) -> bool {
-        self.relay.owes(is_published) || self.outgoing.len() > 0 || self.waiting.has_connections()
+        self.relay.owes(is_published) || self.outgoing.len() > 0 || self.waiting.connections() > 0
     }
 
     fn wait(&self, until: Instant) {

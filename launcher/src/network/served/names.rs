@@ -100,6 +100,9 @@ impl Served {
             self.log.refuse(name, None, Decision::Special(*special));
             return Err(None);
         }
+        if !self.listeners.has_room_for(ports.len()) {
+            return Err(Some(Errno::NFILE));
+        }
         let number = self.names.number(&host).ok_or(Some(Errno::NFILE))?;
         let mut standing = Vec::new();
         for address in synthetic::addresses(number) {
