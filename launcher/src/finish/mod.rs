@@ -41,7 +41,7 @@ pub(crate) use in_view::{InView, OfMount};
 pub(crate) use indexes::{note_indexes, open_indexes};
 pub(crate) use prune::{drop_layers, prune};
 pub(crate) use publish::{Published, publish};
-pub(crate) use rules::{Selection, protected};
+pub(crate) use rules::{Selection, protected, protects_own_code_alone};
 pub(crate) use take_back::{follow, state_of, take_back, take_back_more};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{Landing, TakenBack, TreeEnd, TreeKind, counts, end_trees, take_back_trees};

@@ -194,13 +194,10 @@ impl<'a> MountRules<'a> {
     fn protected(&self, path: &Path, kind: Kind) -> Option<String> {
         let leading = || self.protect.leading(path).filter(|_| kind == Kind::Symlink);
         let rule = self.protect.matching(path).or_else(leading);
-        let is_spared = || {
-            // What was taken out of a live mount there stands elsewhere by a link.
-            !self.target.is_held
-                && vendored_above(path).is_some()
-                && !path.iter().any(|name| is_name(name.as_bytes(), ".git"))
-        };
-        let rule = rule.filter(|rule| !(BUILTIN.contains(&rule.pattern) && is_spared()));
+        // What was taken out of a live mount there stands elsewhere by a link.
+        let is_spared =
+            |rule: &&PatternRule| !self.target.is_held && protects_own_code_alone(rule, path);
+        let rule = rule.filter(|rule| !is_spared(rule));
         rule.map(|rule| rule.pattern.clone())
     }
 
@@ -211,6 +208,13 @@ impl<'a> MountRules<'a> {
         // What was taken out of a live mount was written back already, to speak by it.
         self.target.is_held || self.only.is_empty() || self.only.matching(path).is_some()
     }
+}
+
+/// Returns whether a path is in other people's code and a built-in pattern alone protects it, which counts for repositories
+/// there only.
+pub(crate) fn protects_own_code_alone(rule: &PatternRule, path: &Path) -> bool {
+    let is_repository = || path.iter().any(|name| is_name(name.as_bytes(), ".git"));
+    BUILTIN.contains(&rule.pattern) && vendored_above(path).is_some() && !is_repository()
 }
 
 /// Compiled patterns and their texts.

@@ -57,7 +57,7 @@ use crate::plan::step::FileId;
 use crate::plan::{self, DEVICES, Search, policy_files};
 use crate::sys::identity::Identity;
 
-pub(crate) use hidden::{DeniedNames, HiddenOptions, noted};
+pub(crate) use hidden::{DeniedNames, HiddenBelow, HiddenOptions, noted};
 use leads::LeadsError;
 
 /// What is asked about besides the policy's own paths.

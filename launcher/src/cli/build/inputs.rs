@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use endow_policy::{Action, InputPattern, InputSet, Stated};
 use endow_vfs::action::{ActionResult, LeftNode};
@@ -27,12 +27,17 @@ const LAYER: usize = 16;
 /// An overlay takes more layers than that, and each costs a mount its time.
 const LAYERS_MAX: usize = 32;
 
+/// So many hidden paths are remembered, to be named.
+const HIDDEN_MAX: usize = 1000;
+
 /// The files of the project that count, as they were when the build began.
 pub(super) struct Sources<'w> {
     wanted: &'w Wanted,
     root: OwnedFd,
     /// What was found: inputs, and what stands at the places of outputs.
     found: Found,
+    /// What would be an input, or a directory with some, if it were not hidden.
+    hidden: Vec<String>,
     /// Settings of repositories that hold credentials, without these.
     cleaned: BTreeMap<String, Vec<u8>>,
     /// The places of outputs: what stands there is no input.
@@ -88,20 +93,29 @@ impl<'w> Sources<'w> {
         let places: Vec<InputPattern> = outputs.map(InputPattern::path).collect();
         let patterns = actions.iter().flat_map(|it| &it.inputs).map(|it| &it.value);
         let set = InputSet::new(patterns.chain(&places));
+        let hidden = Mutex::new(Vec::new());
+        let is_shown = |path: &str| {
+            let is_hidden = rules.hides(path);
+            if is_hidden {
+                note(&hidden, path);
+            }
+            !is_hidden && !is_half(path)
+        };
         let inputs = Inputs {
             fs: &OsFs,
             root: root.as_fd(),
             memory: Some(memory.as_fd()),
-            enters: &|path| set.enters(path) && !rules.hides(path) && !is_half(path),
-            takes: &|path| set.takes(path) && !rules.hides(path) && !is_half(path),
+            enters: &|path| set.enters(path) && is_shown(path),
+            takes: &|path| set.takes(path) && is_shown(path),
             bounds: Bounds::default(),
         };
         let mut found = walk(&inputs).map_err(|error| refused(&error))?;
+        let hidden = hidden.into_inner().unwrap_or_else(PoisonError::into_inner);
         let outputs = InputSet::new(&places);
         let cleaned = settings::clean(directory, &mut found, &outputs);
         let cleaned = cleaned.map_err(|error| refused(&error))?;
         let (trees, put) = (RefCell::default(), RefCell::default());
-        Ok(Self { wanted, root, found, cleaned, outputs, trees, put })
+        Ok(Self { wanted, root, found, hidden, cleaned, outputs, trees, put })
     }
 
     /// Returns the open directory.
@@ -257,10 +271,34 @@ impl<'w> Sources<'w> {
         if self.is_output(text) {
             return error.hint("it is the output of an action: name that in `needs`");
         }
-        if self.wanted.rules.hides(text) {
-            return error.hint("the name is hidden from every command: `[deny]` says so");
+        if let Some(path) = self.hidden(&pattern.value) {
+            return error.hint(format!("`{path}` is hidden from every command: `[deny]` says so"));
+        }
+        if let Some(link) = pattern.value.fixed().and_then(|it| self.link_above(it.as_str())) {
+            return error.hint(format!("`{link}` is a link, which is not followed: name it, and what it leads to, by their own paths"));
         }
         error.hint("an input is a file, a directory with files, or a pattern that matches some")
+    }
+
+    /// Returns something hidden that a pattern asks for.
+    fn hidden(&self, pattern: &InputPattern) -> Option<&str> {
+        let is_asked_for = |path: &&String| pattern.matches(path) || pattern.enters(path);
+        self.hidden.iter().filter(is_asked_for).min().map(String::as_str)
+    }
+
+    /// Returns the uppermost directory above a path that is a link.
+    fn link_above(&self, path: &str) -> Option<String> {
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let mut above = ends.filter_map(|end| path.get(..end));
+        above.find(|it| self.wanted.directory.join(it).is_symlink()).map(str::to_owned)
+    }
+}
+
+/// Notes a path, as long as there are few.
+fn note(paths: &Mutex<Vec<String>>, path: &str) {
+    let mut paths = paths.lock().unwrap_or_else(PoisonError::into_inner);
+    if paths.len() < HIDDEN_MAX {
+        paths.push(path.to_owned());
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use endow_policy::{PatternSet, Policy, ProtectSet};
+use endow_policy::{Policy, ProtectSet};
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::inputs::Leaf;
 use endow_vfs::traps::{GitTraps, LinkTraps, NewNames, Sides};
@@ -14,14 +14,15 @@ use super::place::PREFIX;
 use crate::cli::error::CommandError;
 use crate::cli::sources::surroundings::Surroundings;
 use crate::cli::stages::{unknown_leads, unusable};
-use crate::probe::leads;
+use crate::finish::protects_own_code_alone;
+use crate::probe::{HiddenBelow, leads};
 
 /// The kernel follows no more links on one way (MAXSYMLINKS).
 const HOPS: usize = 40;
 
 /// The rules of the policy for files of the project.
 pub(super) struct Rules {
-    deny: PatternSet,
+    hidden: HiddenBelow,
     protect: ProtectSet,
     directory: PathBuf,
 }
@@ -33,27 +34,32 @@ impl Rules {
         directory: &Path,
         surroundings: &Surroundings,
     ) -> Result<Self, CommandError> {
-        let deny = PatternSet::new(&policy.deny).map_err(unusable)?.below(directory);
+        let work_tree = surroundings.vars.git_root.as_ref();
+        let hidden = HiddenBelow::new(policy, directory, work_tree).map_err(unusable)?;
         let mut protect = ProtectSet::new(&policy.protect).map_err(unusable)?;
         let user = (&surroundings.vars, &surroundings.environment[..]);
         let led = leads::below((policy, &protect), directory, user).map_err(unknown_leads)?;
         if let Some(rules) = led {
             protect = ProtectSet::new(&rules).map_err(unusable)?;
         }
-        Ok(Self { deny, protect: protect.below(directory), directory: directory.to_owned() })
+        Ok(Self { hidden, protect: protect.below(directory), directory: directory.to_owned() })
     }
 
-    /// Returns whether a file is hidden from every command.
+    /// Returns whether what stands at a path is hidden from every command.
     pub(super) fn hides(&self, path: &str) -> bool {
-        self.deny.hides(Path::new(path))
+        self.hidden.hides(Path::new(path))
     }
 
     /// Says why something can't be put at a path; `None` when it can.
     pub(super) fn refuses(&self, path: &str) -> Option<String> {
-        if self.hides(path) {
-            return Some(format!("{path}: the name is hidden from commands"));
+        let at = Path::new(path);
+        if self.hidden.denies(at) {
+            return Some(format!("{path}: `[deny]` hides the name from every command"));
         }
-        let rule = self.protect.guarding(Path::new(path))?;
+        let rule = self.protect.guarding(at)?;
+        if protects_own_code_alone(rule, at) {
+            return None;
+        }
         Some(format!("{path}: somebody else runs or reads it later ({})", rule.pattern))
     }
 

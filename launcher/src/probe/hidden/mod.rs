@@ -1,13 +1,15 @@
 //! Names that deny patterns hide, and endow's own directories, below each physical mount.
 
+mod names;
 mod others;
 mod own;
 mod rules;
 mod tops;
+mod tracked;
 
-use std::cell::LazyCell;
+pub(crate) use names::{DeniedNames, HiddenBelow};
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +17,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{
-    BackendSpec, HostPath, MountClass, MountSpec, PatternError, PatternRule, Policy, ProtectSet,
+    BackendSpec, HostPath, MountClass, MountSpec, PatternError, Policy, ProtectSet,
 };
 use endow_vfs::fs::{Kind, OsFs};
 use endow_vfs::names::{
@@ -23,11 +25,9 @@ use endow_vfs::names::{
     walk, walk_again, walk_at_rest,
 };
 use endow_vfs::state::EndowDirs;
-use endow_vfs::{git_blob, git_index};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::small_file;
 use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
@@ -39,9 +39,6 @@ const THREADS: usize = 2;
 /// From so many sources on, half of them are walked by a thread of their own: one costs as much as
 /// a few dozen small walks.
 const MANY: usize = 64;
-
-/// The largest file whose content is compared with what git tracks.
-const CONTENT: u64 = 1 << 20;
 
 /// How names are looked for.
 #[derive(Debug)]
@@ -247,7 +244,10 @@ impl Looking<'_> {
         if !walked.hidden.iter().any(|name| rules.is_builtin(&name.path)) {
             return BTreeSet::new();
         }
-        tracked_below(source, walked, rules, self.work_tree)
+        let Some(work_tree) = self.work_tree else { return BTreeSet::new() };
+        let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
+        let hidden = Tops::of(walked.hidden.iter().map(|name| prefix.join(&name.path)));
+        tracked::below((work_tree, prefix), rules, &|name| hidden.has_at_or_above(name))
     }
 }
 
@@ -266,27 +266,6 @@ pub(crate) fn noted(
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered, runs: None };
     looking.look_below(&Source { path: path.clone(), id }, noted_whole).ok()
-}
-
-/// What deny patterns say of single paths.
-pub(crate) struct DeniedNames<'a> {
-    denied: Denied,
-    written: &'a [PatternRule],
-}
-
-impl<'a> DeniedNames<'a> {
-    /// Compiles the patterns; `None` when one can't be used.
-    pub(crate) fn new(policy: &'a Policy) -> Option<Self> {
-        Some(Self { denied: Denied::new(&policy.deny).ok()?, written: &policy.deny })
-    }
-
-    /// Returns whether a walk of a mount's source finds a path below it hidden, where everything that is called `.git`
-    /// is git's, or nothing.
-    pub(crate) fn hides(&self, source: &HostPath, path: &Path, is_git: bool) -> bool {
-        let narrower = self.denied.narrower(source.as_path(), self.written);
-        let denied = narrower.as_ref().unwrap_or(&self.denied);
-        denied.hides(path, &|_| is_git)
-    }
 }
 
 /// What a walk at the end found, and whether it missed anything.
@@ -330,56 +309,6 @@ fn cache_directory(cache: &Path) -> Option<File> {
     }
     DirBuilder::new().recursive(true).mode(0o700).create(&directory).ok()?;
     File::open(directory).ok()
-}
-
-/// Returns what the work tree's index tracks of the names that a walk has hidden by built-in
-/// patterns, relative to the source. An index that can't be read spares nothing.
-fn tracked_below(
-    source: &Source,
-    walked: &Walked,
-    rules: &Rules<'_>,
-    work_tree: Option<&HostPath>,
-) -> BTreeSet<PathBuf> {
-    let Some(work_tree) = work_tree else { return BTreeSet::new() };
-    let Some(prefix) = source.path.below(work_tree) else { return BTreeSet::new() };
-    let hidden = Tops::of(walked.hidden.iter().map(|name| prefix.join(&name.path)));
-    let (tracked, _) = git_index::load(work_tree.as_path(), &|name| hidden.has_at_or_above(name));
-    let contents = LazyCell::new(|| {
-        git_index::load_blobs(work_tree.as_path(), &|name| hidden.has_at_or_above(name))
-    });
-    let is_own = |path: &Path| {
-        // What a link leads to is judged by itself.
-        let file = work_tree.as_path().join(path);
-        file.is_symlink() || is_tracked_content(&contents, &file, path)
-    };
-    let known = tracked.iter().map(|path| Path::new(OsStr::from_bytes(path)));
-    let denied = known.filter(|path| rules.hides(path) && rules.is_builtin(path));
-    let files: Vec<PathBuf> = denied.filter(|path| is_own(path)).map(Path::to_owned).collect();
-    let above = files.iter().flat_map(|file| file.ancestors()).filter(|path| rules.hides(path));
-    above.filter_map(|path| path.strip_prefix(prefix).ok().map(Path::to_owned)).collect()
-}
-
-/// An entry alone spares nothing: a command that may write the index could add the name of a secret that it can't see,
-/// with its times too, which are those of what was made beside it. What is in the index by its content is no secret to
-/// whoever has the repository: who knows the name of a content knows the content.
-fn is_tracked_content(
-    tracked: &git_index::Tracked<git_index::Blob>,
-    file: &Path,
-    path: &Path,
-) -> bool {
-    let Some(blob) = tracked.remembered(path.as_os_str().as_bytes()) else { return false };
-    let Ok(content) = small_file::read(file, CONTENT) else { return false };
-    // By `core.autocrlf` a line ends in another way than in its blob.
-    git_blob::name(&content) == blob.id || git_blob::name(&with_plain_ends(&content)) == blob.id
-}
-
-fn with_plain_ends(content: &[u8]) -> Vec<u8> {
-    let is_before_end = |at: usize| content.get(at + 1) == Some(&b'\n');
-    let bytes = content.iter().enumerate();
-    bytes
-        .filter(|(at, byte)| **byte != b'\r' || !is_before_end(*at))
-        .map(|(_, byte)| *byte)
-        .collect()
 }
 
 fn hidden(walked: Walked, rules: &Rules<'_>) -> HiddenNames {
