@@ -190,6 +190,8 @@ pub enum RevisionFault {
     Ambiguous(Vec<String>),
     /// The history does not go back so far.
     NoParent,
+    /// The clone has no more of the history.
+    Shallow,
     /// It is no commit, no tree, or what it was said to be.
     Kind(&'static str),
     /// It is written in a way that is not known here.
@@ -209,6 +211,9 @@ impl fmt::Display for RevisionFault {
                 write!(out, "ambiguous; write one of {}", names.join(", "))
             }
             Self::NoParent => out.write_str("the history does not go back so far"),
+            Self::Shallow => out.write_str(
+                "the clone is shallow and does not go back so far; `git fetch --deepen=N` gets N commits more",
+            ),
             Self::Kind(expected) => write!(out, "not a {expected}"),
             Self::Unsupported(what) => write!(out, "{what} is not supported; write a commit"),
             Self::Loop => out.write_str("references lead to each other without an end"),

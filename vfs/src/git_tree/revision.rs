@@ -260,7 +260,17 @@ impl Walk<'_> {
         let id = self.to(id, Kind::Commit)?;
         let parent = field(&self.object, "parent", number - 1);
         let parent = parent.ok_or_else(|| self.fault(RevisionFault::NoParent))?;
-        Id::from_digits(parent).ok_or(GitError::Corrupt { id })
+        let parent = Id::from_digits(parent).ok_or(GitError::Corrupt { id })?;
+        if self.ends_at(&id) && matches!(self.reader.header(&parent), Err(GitError::Missing { .. }))
+        {
+            return Err(self.fault(RevisionFault::Shallow));
+        }
+        Ok(parent)
+    }
+
+    /// Whether a clone was made without what is before a commit.
+    fn ends_at(&self, commit: &Id) -> bool {
+        self.repository.shallow().is_ok_and(|ends| ends.contains(commit))
     }
 
     fn path(&mut self, id: Id, path: &str) -> Result<Id, GitError> {

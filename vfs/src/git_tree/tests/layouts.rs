@@ -135,5 +135,12 @@ fn shallow_clone_ends_where_its_history_does() {
     git(other.path(), &["clone", "-q", "--depth=1", &url, "clone"]);
     let repository = open(&other.path().join("clone"));
     assert!(whole(&repository, "HEAD") == whole(&open(scratch.path()), "HEAD"));
-    assert!(matches!(repository.resolve("HEAD~1"), Err(GitError::Missing { .. })));
+    for rev in ["HEAD~1", "HEAD^", "HEAD~3"] {
+        let Err(GitError::Revision { fault, .. }) = repository.resolve(rev) else {
+            panic!("{rev}")
+        };
+        assert_eq!(fault, RevisionFault::Shallow, "{rev}");
+    }
+    git(&other.path().join("clone"), &["fetch", "-q", "--deepen=1"]);
+    assert!(open(&other.path().join("clone")).resolve("HEAD~1").is_ok(), "control");
 }
