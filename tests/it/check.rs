@@ -60,6 +60,35 @@ fn actions_are_checked_as_a_build_does() {
     check(&world, &[]).ok();
 }
 
+/// Trees have no names that somebody could hide: without patterns of one's own nothing is said.
+#[test]
+fn patterns_that_hide_nothing_in_trees_are_noted() {
+    let world = World::new();
+    world
+        .bare("git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x")
+        .ok();
+    let mounts = "[mounts]\n\"/r\" = { git = \".\", rev = \"HEAD\" }\n";
+    let deny = "[deny]\npatterns = [\"f\"]\n";
+    let noted = |text: &str| {
+        let file = world.write("home/project/policy.toml", &format!("version = 1\n{text}"));
+        let said = check(&world, &[file.to_str().expect("UTF-8")]);
+        said.ok().contains("note: `[deny]` hides nothing in /r: ")
+    };
+    assert!(noted(&format!("{mounts}{deny}")));
+    assert!(!noted(mounts) && !noted(deny), "control");
+}
+
+#[test]
+fn check_names_no_option_that_it_has_not() {
+    let world = World::new();
+    world.write("home/project/endow.toml", "version = 1\n[network]\nmode = \"host\"\n");
+    let said = check(&world, &[]);
+    assert!(said.fails(120).contains("`endow trust`"), "{said:?}");
+    assert!(!said.stderr.contains("--no-policy"), "{said:?}");
+    let run = world.run(&[], "true");
+    assert!(run.stderr.contains("--no-policy"), "control: {run:?}");
+}
+
 #[test]
 fn network_rules_are_noted() {
     let world = World::new();

@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_policy::{Access, HostPath, MountClass, Network, Policy, SecretUse};
+use endow_policy::{Access, HostPath, MountClass, Network, Origin, PatternRule, Policy, SecretUse};
 use endow_vfs::mount_table::{HostView, MountTable, Shadow};
 use serde::Serialize;
 
 use crate::cli::args::{CheckArgs, PolicyArgs};
 use crate::cli::build;
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, WITHOUT_POLICY};
 use crate::cli::exit;
 use crate::cli::output::{Output, printable};
 use crate::cli::sources;
@@ -89,7 +89,9 @@ fn check(file: Option<PathBuf>, deep: bool) -> Checked {
     checked
 }
 
-fn problem(error: CommandError) -> Problem {
+fn problem(mut error: CommandError) -> Problem {
+    // It has no option that does without.
+    error.hints.retain(|hint| hint != WITHOUT_POLICY);
     Problem {
         kind: error.kind.word(),
         message: match &error.object {
@@ -111,7 +113,21 @@ fn notes(planned: &Planned) -> Vec<String> {
     notes.extend(network(&planned.found.policy.network));
     notes.extend(withheld(&planned.found.policy));
     notes.extend(whole_agents(planned));
+    notes.extend(undenied(&planned.found.policy));
     notes
+}
+
+/// Trees in which somebody's own patterns hide nothing.
+fn undenied(policy: &Policy) -> Option<String> {
+    let is_own = |rule: &PatternRule| {
+        !rule.pattern.starts_with('!') && !matches!(rule.origin, Origin::Profile { .. })
+    };
+    let trees = policy.mounts.iter().filter(|spec| spec.backend.is_tree());
+    let places: Vec<String> = trees.map(|spec| spec.at.to_string()).collect();
+    (!places.is_empty() && policy.deny.iter().any(is_own)).then(|| {
+        let places = places.join(", ");
+        format!("`[deny]` hides nothing in {places}: a tree is shown as it was recorded; of a git tree `sparse` shows a part")
+    })
 }
 
 /// The files of directories around the project, of which a part counts.
