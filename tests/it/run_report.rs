@@ -175,6 +175,36 @@ fn report_as_junit_counts_a_failure() {
 }
 
 #[test]
+fn report_as_junit_names_the_signal() {
+    let world = World::new();
+    let report = world.root().join("report.xml");
+    let option = format!("--report={}", report.display());
+    world.run(&["run", &option], "kill -TERM $$");
+    let text = std::fs::read_to_string(report).expect("a report");
+    assert!(text.contains("<failure message=\"signaled 15\""), "{text}");
+}
+
+/// Nothing is executed whose report would be lost. The control has two descriptors.
+#[test]
+fn descriptor_is_named_once_for_reports_and_events() {
+    let world = World::new();
+    let run = |options: &str| {
+        let mut shell = world.command("bash");
+        let line = format!("\"$E\" {options} -- touch ran 7>one 8>two");
+        said(shell.args(["-c", &line]).env("E", crate::harness::endow()))
+    };
+    for options in ["--events fd:7 --report fd:7", "--report fd:7 --report /dev/fd/7"] {
+        let told = run(options);
+        let why = "a descriptor can be named once for reports and events: 7";
+        assert!(told.fails(125).contains(why), "{told:?}");
+        assert_eq!(world.read("ran"), "absent");
+    }
+    run("--events fd:7 --report fd:8").ok();
+    assert_eq!(world.read("ran"), "");
+    assert!(json(&world.read("two"))["outcome"]["code"] == 0);
+}
+
+#[test]
 fn json_is_one_object_with_what_the_command_wrote() {
     let world = World::new();
     let out = world.run(&["run", "--json"], "echo out; echo err >&2; exit 4");

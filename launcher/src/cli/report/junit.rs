@@ -11,15 +11,16 @@ pub(crate) fn render(report: &Report) -> String {
     let seconds = value["duration_ms"].as_f64().unwrap_or(0.0) / 1000.0;
     let kind = value["outcome"]["kind"].as_str().unwrap_or_default();
     let code = value["outcome"]["code"].as_i64();
+    let number = code.or_else(|| value["outcome"]["signal"].as_i64());
     let failure = match (kind, code) {
         ("exited", Some(0)) => String::new(),
         ("setup_failed", _) => {
             let message = value["error"]["message"].as_str().unwrap_or("not started");
             format!("    <error message=\"{}\"/>\n", escaped(message))
         }
-        (kind, code) => {
-            let code = code.map(|code| format!(" {code}")).unwrap_or_default();
-            format!("    <failure message=\"{}{code}\"/>\n", escaped(kind))
+        (kind, _) => {
+            let number = number.map(|number| format!(" {number}")).unwrap_or_default();
+            format!("    <failure message=\"{}{number}\"/>\n", escaped(kind))
         }
     };
     let failures = usize::from(failure.contains("<failure"));

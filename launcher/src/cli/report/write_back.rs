@@ -53,7 +53,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     if let Some(error) = &sync.error {
         output.problem(not_written_back(sync, error), error);
         if let Some(remedy) = error.remedy().filter(|_| sync.lost.is_empty()) {
-            output.remark(&format!("hint: {}", remedy.replace("RUN", id)));
+            output.hint(&remedy.replace("RUN", id));
         }
     }
     if let Some(error) = &sync.unnoted {

@@ -49,7 +49,9 @@ pub(crate) struct Inherited {
 pub(crate) fn take(args: &RunArgs, own: &[i32]) -> Result<Passed, CommandError> {
     let mut named = args.keep_fd.clone();
     let targets = args.report.iter().chain(&args.events);
-    named.extend(targets.filter_map(|target| number(target)));
+    let numbers: Vec<i32> = targets.filter_map(|target| number(target)).collect();
+    must_be_different(&numbers)?;
+    named.extend(numbers);
     must_be_open(&named, own)?;
     STREAMS.into_iter().try_for_each(leads_nowhere)?;
     named.extend(own);
@@ -93,6 +95,18 @@ fn must_be_open(named: &[i32], own: &[i32]) -> Result<(), CommandError> {
         }
     }
     Ok(())
+}
+
+/// A descriptor is closed once what was to go there is written.
+fn must_be_different(numbers: &[i32]) -> Result<(), CommandError> {
+    let is_second = |(at, number): (usize, &i32)| numbers.iter().take(at).any(|it| it == number);
+    let twice = numbers.iter().enumerate().find(|it| is_second(*it));
+    twice.map_or(Ok(()), |(_, number)| {
+        let another = if *number > 3 { number - 1 } else { number + 1 };
+        Err(CommandError::new(Kind::Usage, "a descriptor can be named once for reports and events")
+            .about(number)
+            .hint(format!("open it a second time, as in `{another}>&{number}`")))
+    })
 }
 
 /// A directory is a way around all grants: names below it and above are reached by `/proc/self/fd`, where
