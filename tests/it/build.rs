@@ -335,6 +335,18 @@ fn mistakes_are_told_before_anything_is_executed() {
     let absent = project.build(&["--input", "nosuch", "--", "true"]);
     assert!(absent.fails(1).starts_with("endow: command: no such input: nosuch\n"), "{absent:?}");
     assert!(told(&project, &["--output", "/x", "--", "true"]).contains("path is not relative"));
+    let whole = told(&project, &["--input", ".", "--", "true"]);
+    assert!(whole.contains("`**` is all that is in it"), "{whole}");
+    // What flags state is a mistake of the command line.
+    for (outputs, why) in [
+        (["q", "q"], "command names two outputs at one place: q"),
+        (["q/", "q/x"], "command names two outputs at one place: q/x"),
+        (["q", ".envrc"], "that can't be an output: .envrc"),
+    ] {
+        let [one, other] = outputs;
+        let said = project.build(&["--output", one, "--output", other, "--", "true"]);
+        assert!(said.fails(2).contains(why), "{said:?}");
+    }
     project.policy(STEPS);
     assert!(told(&project, &["twise"]).contains("did you mean `twice`"));
     assert!(told(&project, &["everything"]).contains("there are: twice, upper"));

@@ -248,6 +248,21 @@ fn what_a_user_without_a_home_lacks_is_told() {
     let told = without(&["ENDOW_CONFIG_DIR"]);
     assert!(told.contains("there is no home") && told.contains("hint: set HOME, or"), "{told}");
     assert_eq!(without(&[]), "");
+    let mut build = world.endow(["build", "--", "true"]);
+    let build = build.env_remove("ENDOW_CONFIG_DIR").env("HOME", "/nonexistent");
+    let told = crate::harness::said(build);
+    told.ok();
+    assert!(told.stderr.contains("there is no home: policies, results and"), "{told:?}");
+}
+
+/// endow itself opens more at a time than the caller allowed.
+#[test]
+fn too_few_descriptors_are_told_as_such() {
+    let world = World::new();
+    let mut shell = world.command("sh");
+    let line = "ulimit -n 12; \"$E\" run -- true";
+    let told = crate::harness::said(shell.args(["-c", line]).env("E", crate::harness::endow()));
+    assert!(told.stderr.contains("hint: raise the limit of open files, `ulimit -n`\n"), "{told:?}");
 }
 
 #[test]

@@ -92,8 +92,8 @@ use host::{ExecRequest, HiddenNames, HostFacts};
 use place::Placement;
 use seccomp::{Observe, SeccompPlan};
 use step::{
-    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, Source,
-    SupervisePlan,
+    Buffered, ConfineStep, ExecSpec, FinishStep, InitStep, PayloadStep, PrepareStep, RunPath,
+    Source, SupervisePlan,
 };
 use view::ViewPlan;
 
@@ -170,6 +170,13 @@ impl Plan {
     /// Returns all copy-on-write mounts of the host, whatever becomes of their changes.
     pub fn layered(&self) -> impl Iterator<Item = &Buffered> {
         self.buffered.iter().chain(&self.dropped)
+    }
+
+    /// Returns the layers of copy-on-write mounts that are directories of the run, each with its mount's place in the view.
+    pub fn layers_on_disk(&self) -> impl Iterator<Item = (&GuestPath, &RunPath)> {
+        let on_disk = self.layered().filter(|it| it.directory && !it.in_memory);
+        let of_host = on_disk.map(|it| (&it.at, &it.layer));
+        of_host.chain(self.trees.iter().map(|it| (&it.at, &it.layer)))
     }
 
     /// Returns whether something may be left of the run when it is over.

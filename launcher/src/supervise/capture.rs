@@ -101,7 +101,7 @@ impl Stream {
 
     fn keep(&mut self, chunk: &[u8]) {
         if let Some(file) = &self.file {
-            // What comes is read even so: the command never waits for a reader.
+            // What comes is read even so: the command waits for no reader until it is ended.
             let kept = if self.failed.is_none() { write_all(file, chunk) } else { Ok(()) };
             self.failed = self.failed.or(kept.err());
             return;

@@ -157,7 +157,9 @@ pub(crate) fn decide(state: &mut State, event: Event) -> Decision {
             state.layer_full = Some(counted);
             terminate(state, Notice::LayerLimit(counted))
         }
-        Event::LayerLimit(_) => Decision::default(),
+        // Nobody would ever hear what it says from here on.
+        Event::Unkept if state.phase != Phase::Killed => kill(state),
+        Event::LayerLimit(_) | Event::Unkept => Decision::default(),
         Event::Short => {
             state.short = true;
             Decision { action: Some(Action::End), ..kill(state) }

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     LayerLimit(Counted),
     /// There was no room for a descriptor.
     Short,
+    /// What the command writes can't be kept any more.
+    Unkept,
 }
 
 /// What a limit of layers was compared with.

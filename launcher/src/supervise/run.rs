@@ -300,8 +300,9 @@ impl Supervised<'_> {
         self.answer_calls();
         let denied = self.calls.iter_mut().flat_map(Calls::news);
         denied.for_each(|denied| notify(Notice::Denied(denied.clone())));
-        if let Some(capture) = &mut self.capture {
-            capture.read();
+        self.capture.iter_mut().for_each(Capture::read);
+        if self.capture.as_ref().and_then(Capture::failed).is_some() {
+            self.on(Event::Unkept, notify);
         }
         self.serve(notify);
         self.bridge(notify);

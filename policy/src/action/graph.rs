@@ -43,14 +43,21 @@ pub enum GraphError {
         /// Their names; the first again at the end.
         names: Vec<String>,
     },
-    /// Two actions leave something at one place.
-    #[error("{} and {} both leave {path}", names[0], names[1])]
+    /// Two actions leave something at one place, or one does twice.
+    #[error("{} {path}", leavers(names))]
     Outputs {
         /// Their names.
         names: [String; 2],
         /// The place.
         path: String,
     },
+}
+
+fn leavers([one, other]: &[String; 2]) -> String {
+    if one == other {
+        return format!("{one} names two outputs at one place:");
+    }
+    format!("{one} and {other} both leave")
 }
 
 /// How many names are told at most.

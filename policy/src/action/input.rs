@@ -41,6 +41,9 @@ pub enum InputFault {
     /// It is no path of the build's directory.
     #[error(transparent)]
     Path(#[from] TreePathError),
+    /// It is the build's directory itself.
+    #[error("the directory of the build is no input; `**` is all that is in it")]
+    Whole,
     /// It is no pattern.
     #[error("no pattern: {0}")]
     Pattern(String),
@@ -52,6 +55,9 @@ impl InputPattern {
     /// # Errors
     /// What leads out of the directory, or is no pattern.
     pub fn parse(text: &str) -> Result<Self, InputFault> {
+        if !text.is_empty() && TreePath::parse(text) == Err(TreePathError::Empty) {
+            return Err(InputFault::Whole);
+        }
         if !text.contains(is_special) {
             let fixed = TreePath::parse(text)?;
             return Ok(Self::path(fixed));

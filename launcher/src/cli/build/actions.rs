@@ -10,6 +10,7 @@ use endow_policy::{
 };
 use endow_vfs::cas::Digest;
 
+use super::order::Allowance;
 use super::rules::Rules;
 use crate::cli::args::{BuildArgs, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, WITHOUT_POLICY};
@@ -39,6 +40,8 @@ pub(super) struct Wanted {
     pub(super) projects: Vec<HostPath>,
     /// Whether results are shared that depend on the host's programs.
     pub(super) shares_host_root: bool,
+    /// What each action may use.
+    pub(super) allowance: Allowance,
     /// What holds for files of the project, whoever states the actions.
     pub(super) rules: Rules,
 }
@@ -64,14 +67,16 @@ pub(super) fn wanted(
         let cwd = surroundings.vars.cwd.as_path();
         (cwd.to_owned(), vec![one(args, cwd)?])
     };
-    let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error))?;
+    let graph = Graph::new(&actions, &args.names).map_err(|error| refused(&error));
+    let graph = graph.map_err(|error| of_stated(args, error))?;
     let rules = Rules::of(&policy, &directory, surroundings)?;
-    check_outputs(&actions, &rules)?;
+    check_outputs(&actions, &rules).map_err(|error| of_stated(args, error))?;
     Ok(Wanted {
         directory,
         actions,
         graph,
         root: root(args, &policy)?,
+        allowance: Allowance::of(&policy),
         cache_bytes: policy.state.cache_bytes,
         remote: policy.remote,
         mounts: policy.mounts,
@@ -103,6 +108,11 @@ fn check_outputs(actions: &[Action], rules: &Rules) -> Result<(), CommandError> 
         }
     }
     Ok(())
+}
+
+/// What is wrong with an action is a mistake of the command line where that states it.
+fn of_stated(args: &BuildArgs, error: CommandError) -> CommandError {
+    if args.command.is_empty() { error } else { CommandError { kind: Kind::Usage, ..error } }
 }
 
 /// A build without a policy has no actions, so that none can be told to do without.
@@ -217,6 +227,9 @@ fn refused(error: &GraphError) -> CommandError {
             this.hint(hint)
         }
         GraphError::Twice { first, .. } => this.hint(format!("the first is {first}")),
+        GraphError::Outputs { names: [one, other], .. } if one == other => {
+            this.hint("name each place once; what is in an output directory is a part of it")
+        }
         GraphError::Outputs { .. } => this.hint("give one of them another place"),
         _ => this,
     }

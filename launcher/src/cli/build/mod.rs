@@ -31,7 +31,7 @@ mod workers;
 
 pub(crate) use actions::check_stated;
 pub(crate) use collect::collect;
-pub(crate) use order::{Done, End, Order};
+pub(crate) use order::{Allowance, Done, End, Order};
 pub(crate) use perform::{Performer, Streams, stream};
 
 use std::process::ExitCode;

@@ -1,11 +1,11 @@
 //! What this process and its workers tell each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
-use endow_policy::Action;
+use endow_policy::{Action, Limits, Policy};
 use endow_vfs::inputs::Folder;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub(crate) struct Order {
     pub(crate) environment: BTreeMap<String, String>,
     /// How long it may take, in milliseconds.
     pub(crate) timeout_ms: Option<u64>,
+    /// What it may use beside that.
+    pub(crate) allowance: Allowance,
     /// The tree at `/`; without one, programs of the host are there.
     pub(crate) root: Option<String>,
     /// Files and directories of the host that it sees beside the programs.
@@ -49,7 +51,7 @@ impl Order {
     /// Tells of an action that sees this tree.
     pub(super) fn new(
         (number, action): (usize, &Action),
-        root: Option<&str>,
+        (root, allowance): (Option<&str>, &Allowance),
         shown: &Shown,
     ) -> Result<Self, CommandError> {
         let named = |tree: &Arc<Folder>| {
@@ -65,12 +67,30 @@ impl Order {
             command: action.command.clone(),
             environment: environment(action),
             timeout_ms: action.timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+            allowance: allowance.clone(),
             root: root.map(str::to_owned),
             tools: action.tools.iter().map(|it| it.value.clone()).collect(),
             varied: None,
             outputs: action.outputs.iter().map(|it| it.value.path.as_str().to_owned()).collect(),
             project: None,
         })
+    }
+}
+
+/// What the policy lets every command use. No result depends on it: one that was come to under other limits is the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Allowance {
+    /// The limits; that of the time is for actions that state none.
+    pub(crate) limits: Limits,
+    /// The words of limits that may be lost where this host can't keep them.
+    pub(crate) accepted: BTreeSet<String>,
+}
+
+impl Allowance {
+    pub(super) fn of(policy: &Policy) -> Self {
+        let accepted = policy.require.best_effort.iter();
+        let accepted = accepted.filter(|word| matches!(word.as_str(), "memory" | "pids"));
+        Self { limits: policy.limits.clone(), accepted: accepted.cloned().collect() }
     }
 }
 
@@ -124,6 +144,10 @@ pub(crate) enum End {
     Signaled(i32),
     /// Its time was over.
     TimedOut,
+    /// It left more than a layer may hold.
+    LayerFull,
+    /// Its processes had more memory than they may.
+    OutOfMemory,
 }
 
 /// Writes one message.

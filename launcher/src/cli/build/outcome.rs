@@ -5,10 +5,14 @@ use std::path::Path;
 use endow_policy::Action;
 use endow_vfs::action::{ActionResult, Left, LeftNode, left_at};
 use endow_vfs::cas::{Digest, Publishing};
+use rustix::process::Signal;
 
 use super::inputs::digest;
 use super::order::{Done, End};
 use crate::cli::error::{CommandError, failed};
+
+/// Why the kernel ends a command with SIGSYS.
+const FOREIGN: &str = "SIGSYS: the sandbox of an action runs no 32-bit program, and no system call of another architecture";
 
 /// What an action came to.
 pub(super) enum Came {
@@ -34,9 +38,18 @@ impl Failure {
     pub(super) fn of(error: &CommandError) -> Self {
         let object = error.object.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
         let causes = error.causes.iter().cloned();
-        let hints = causes.chain(error.hints.iter().cloned()).collect();
+        let hints = causes.chain(error.hints.iter().map(|hint| of_builds(hint))).collect();
         Self { what: format!("{}{object}", error.message), hints, streams: None }
     }
+}
+
+/// A build has no options for losses: its policy accepts them.
+fn of_builds(hint: &str) -> String {
+    let word = hint.strip_prefix("`--best-effort ").and_then(|it| it.split_once('`'));
+    word.map_or_else(
+        || hint.to_owned(),
+        |(word, rest)| format!("`best_effort = [\"{word}\"]` under `[require]`{rest}"),
+    )
 }
 
 /// Judges what a command left.
@@ -48,11 +61,8 @@ pub(super) fn judge(
     let streams = [digest(&done.stdout)?, digest(&done.stderr)?];
     let failure =
         |what: String, hints| Came::Failure(Failure { what, hints, streams: Some(streams) });
-    match done.end {
-        End::Exited(0) => {}
-        End::Exited(code) => return Ok(failure(format!("exit code {code}"), Vec::new())),
-        End::Signaled(signal) => return Ok(failure(format!("signal {signal}"), Vec::new())),
-        End::TimedOut => return Ok(failure("its time was over".to_owned(), Vec::new())),
+    if let Some((what, hints)) = ended(done.end) {
+        return Ok(failure(what, hints));
     }
     if let Some((path, why)) = done.refused.first() {
         let what = format!("{path} can't be kept: {why}");
@@ -89,6 +99,22 @@ pub(super) fn judge(
     outputs.sort_unstable();
     let [stdout, stderr] = streams;
     Ok(Came::Result(ActionResult { exit_code: 0, stdout, stderr, outputs }))
+}
+
+/// Says how a command failed, and what would help; `None` when it did not.
+fn ended(end: End) -> Option<(String, Vec<String>)> {
+    let (what, hint) = match end {
+        End::Exited(0) => return None,
+        End::Exited(code) => (format!("exit code {code}"), None),
+        End::Signaled(signal) => {
+            let is_refused = signal == Signal::SYS.as_raw();
+            (format!("signal {signal}"), is_refused.then_some(FOREIGN))
+        }
+        End::TimedOut => ("its time was over".to_owned(), None),
+        End::LayerFull => ("it left more than `[limits]` lets a layer hold".to_owned(), None),
+        End::OutOfMemory => ("it had more memory than `[limits]` allows".to_owned(), None),
+    };
+    Some((what, hint.into_iter().map(str::to_owned).collect()))
 }
 
 /// Returns whether a result has the outputs of an action, each of its kind, and no others: it may be anybody's.

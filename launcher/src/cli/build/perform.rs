@@ -17,7 +17,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::environment::{HOME, USER};
-use super::order::{Done, End, Order, Varied};
+use super::order::{Allowance, Done, End, Order, Varied};
 use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
@@ -26,6 +26,7 @@ use crate::cli::sources::surroundings::{Dirs, Surroundings};
 use crate::cli::stages::{self, Known, Own, Planned, Request, Settled};
 use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
+use crate::plan::step::PrepareStep;
 use crate::plan::why::Subject;
 use crate::supervise::{Asked, Capture, Ended, Notice, Observed, Outcome};
 use crate::sys;
@@ -50,6 +51,8 @@ pub(crate) struct Performer<'d> {
     /// What makes first processes ahead, from the first action on. Without one, none is.
     server: Option<ForkServer>,
     has_begun: bool,
+    /// The command of the last action was started.
+    has_run: bool,
     /// What the last sandbox began with: most likely the next one does, too.
     ahead: Option<Repeated>,
     next: Option<Next>,
@@ -86,6 +89,7 @@ pub(super) struct Wish {
     tools: Vec<OsString>,
     environment: BTreeMap<String, String>,
     timeout_ms: Option<u64>,
+    allowance: Allowance,
     is_varied: bool,
     /// What it asks for is seen.
     is_observed: bool,
@@ -98,6 +102,7 @@ impl Wish {
             tools: order.tools.clone(),
             environment: order.environment.clone(),
             timeout_ms: order.timeout_ms,
+            allowance: order.allowance.clone(),
             is_varied: order.varied.is_some(),
             is_observed: order.project.is_some() || order.varied.is_some(),
         }
@@ -156,6 +161,7 @@ impl<'d> Performer<'d> {
             known: None,
             server: None,
             has_begun: false,
+            has_run: false,
             ahead: None,
             next: None,
             last: None,
@@ -190,8 +196,8 @@ impl<'d> Performer<'d> {
         let _one = order.varied.map(vary);
         let knew = self.known.is_some();
         match self.try_once(order, store, None) {
-            // What was known of the host may be so no more.
-            Err(_) if knew => {
+            // What was known of the host may be so no more. No command that was started is started again.
+            Err(_) if knew && !self.has_run => {
                 (self.known, self.ahead, self.next, self.last) = (None, None, None, None);
                 // The one before may have the user namespace that a sandbox lacks.
                 self.server = None;
@@ -221,10 +227,14 @@ impl<'d> Performer<'d> {
         others: Option<Streams>,
     ) -> Result<Done, CommandError> {
         let start = Instant::now();
+        self.has_run = false;
         let ready = self.next.take().and_then(Next::made);
-        let goes_on = order.varied.is_none() && others.is_none();
         let (wish, planned) = self.planned(order)?;
         let plan = &planned.plan;
+        // One that was begun before is in no control group.
+        let has_group = plan.prepare.iter().any(|step| matches!(step, PrepareStep::Cgroup(_)));
+        let ready = ready.filter(|_| !has_group);
+        let goes_on = order.varied.is_none() && others.is_none() && !has_group;
         let Place { before, mut capturer } = self.take_place(store)?;
         let whose = (self.dirs.state.as_path(), &planned.id);
         let mut prepared = prepare_in(Some(before), plan, whose, &|_| {})?;
@@ -250,6 +260,7 @@ impl<'d> Performer<'d> {
             server.close(ran.namespaces);
         }
         let end = end(&planned, &ran.ended)?;
+        self.has_run = true;
         if let Some(errno) = ran.captured.as_ref().and_then(Capture::failed) {
             return Err(no_stream(errno));
         }
@@ -316,6 +327,8 @@ impl<'d> Performer<'d> {
         if self.setting.is_foreign {
             let ids = self.setting.ids;
             settled.amend(Amendment { ids, interrupt_ends: false, is_foreign: true });
+        } else {
+            settled.bound(&order.allowance.limits, &order.allowance.accepted);
         }
         self.settled = Some((wish, settled.clone()));
         Ok(settled)
@@ -373,9 +386,9 @@ fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
         Outcome::TimedOut => Ok(End::TimedOut),
         Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
         Outcome::Short => Err(SpawnError::Descriptors.into()),
-        Outcome::LayerFull | Outcome::OutOfMemory | Outcome::Lost => {
-            Err(CommandError::new(Kind::Setup, "the action was ended from outside"))
-        }
+        Outcome::LayerFull => Ok(End::LayerFull),
+        Outcome::OutOfMemory => Ok(End::OutOfMemory),
+        Outcome::Lost => Err(CommandError::new(Kind::Setup, "the action was ended from outside")),
     }
 }
 

@@ -10,9 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use endow_policy::Action;
 use endow_vfs::action::{Left, LeftNode};
 use endow_vfs::cas::{Damage, Digest, Store, StoreError};
-use endow_vfs::fs::{At, Errno, Fs, Open, OsFs, write_all};
+use endow_vfs::fs::{At, Errno, Fs, Kind, Open, OsFs, write_all};
 use endow_vfs::inputs::{Folder, Leaf};
 use endow_vfs::materialize::ContentError;
 use endow_vfs::snapshot::Bounds;
@@ -22,7 +23,7 @@ use super::inputs::Sources;
 use super::output_log::OutputLog;
 use super::standing::{Look, Stamps};
 use super::times;
-use crate::cli::error::{CommandError, Kind, failed, of_store};
+use crate::cli::error::{self, CommandError, failed, of_store};
 use crate::trees;
 
 /// The longest name (NAME_MAX of limits.h).
@@ -51,8 +52,32 @@ impl<'s> Placer<'s> {
         Self { sources, store, log, stamps, put: BTreeMap::new() }
     }
 
+    /// Checks that the outputs of an action can be put, and that nothing is replaced which is not a build's own.
+    pub(super) fn check(&self, action: &Action) -> Result<(), CommandError> {
+        let mut paths = action.outputs.iter().map(|it| it.value.path.as_str());
+        let refused = paths.find_map(|path| Some((path, self.refused(path)?)));
+        refused.map_or(Ok(()), |(path, (error, hint))| {
+            let asked = format!("{path} is an output of {}, {}", action.name, action.origin);
+            Err(error.cause(asked).hint(hint))
+        })
+    }
+
+    /// Returns why nothing can be put at a path, and what helps.
+    fn refused(&self, path: &str) -> Option<(CommandError, &'static str)> {
+        if let Some((above, kind)) = self.in_the_way(path) {
+            let is_link = kind == Kind::Symlink;
+            let what = if is_link { "a link, which is not followed" } else { "no directory" };
+            let error = usage("no output can be put there").about(path);
+            let error = error.cause(format!("{} is {what}", above.display()));
+            return Some((error, "name another place, or make a directory there"));
+        }
+        let taken = self.taken(path)?;
+        let error = usage("no build made what stands there").about(taken.display());
+        Some((error, "move it away, or replace it with `--force`"))
+    }
+
     /// Returns what at a path no build put there, or that path itself; then none may put anything there.
-    pub(super) fn taken(&self, path: &str) -> Option<PathBuf> {
+    fn taken(&self, path: &str) -> Option<PathBuf> {
         self.stamps.as_ref()?;
         match self.another(path) {
             Ok(None) => {
@@ -63,6 +88,17 @@ impl<'s> Placer<'s> {
             Ok(another) => another,
             Err(_) => Some(path.into()),
         }
+    }
+
+    /// Returns what stands above a path and is no directory, so that nothing can be put there; no link is followed.
+    fn in_the_way(&self, path: &str) -> Option<(PathBuf, Kind)> {
+        let root = self.sources.root().as_fd();
+        let mut above: Vec<&Path> = Path::new(path).ancestors().skip(1).collect();
+        above.retain(|it| !it.as_os_str().is_empty());
+        above.into_iter().rev().find_map(|it| {
+            let kind = OsFs.status(root, it.as_os_str()).ok()?.kind;
+            (kind != Kind::Directory).then(|| (it.to_owned(), kind))
+        })
     }
 
     /// Names something at a path that the build does not know: of what it does not look at, nothing.
@@ -92,7 +128,7 @@ impl<'s> Placer<'s> {
         let another = self.another(path).map_err(unplaced)?;
         another.map_or(Ok(()), |another| {
             let what = "somebody changed what stands there while the build went on";
-            let error = CommandError::new(Kind::Usage, what).about(another.display());
+            let error = CommandError::new(error::Kind::Usage, what).about(another.display());
             Err(error.hint("move it away and build again, or replace it with `--force`"))
         })
     }
@@ -103,12 +139,15 @@ impl<'s> Placer<'s> {
             outputs.iter().map(|left| self.leaves(left)).collect::<Result<_, _>>()?;
         let all = leaves.concat();
         if let Some(why) = self.sources.rules().refuses_any(&all, self.sources.root().as_fd()) {
-            return Err(CommandError::new(Kind::Policy, "that can't be an output").about(why));
+            return Err(
+                CommandError::new(error::Kind::Policy, "that can't be an output").about(why)
+            );
         }
         let mut new = Vec::new();
         for (left, leaves) in outputs.iter().zip(leaves) {
             let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
-            let named = named.ok_or_else(|| CommandError::new(Kind::Bug, "no tree of outputs"))?;
+            let named =
+                named.ok_or_else(|| CommandError::new(error::Kind::Bug, "no tree of outputs"))?;
             let there = self.put.get(&left.path).cloned().or_else(|| self.standing(&left.path));
             if there.as_ref() == Some(&named) {
                 self.log.note(&left.path, &named)?;
@@ -206,7 +245,7 @@ impl<'s> Placer<'s> {
         let object = self.store.open_object(digest).map_err(|error| of_store(&error))?;
         let file = OsFs.create_file_as(to, if executable { 0o755 } else { 0o644 });
         let file = file.map_err(|errno| {
-            let error = CommandError::new(Kind::Setup, "can't write an output");
+            let error = CommandError::new(error::Kind::Setup, "can't write an output");
             error.cause(io::Error::from(errno))
         })?;
         let found = trees::read_content(object.as_fd(), |bytes| {
@@ -225,13 +264,17 @@ impl<'s> Placer<'s> {
     }
 }
 
+fn usage(message: &str) -> CommandError {
+    CommandError::new(error::Kind::Usage, message)
+}
+
 /// Returns as much of a name as fits behind another part.
 fn beginning(name: &str) -> &str {
     name.get(..name.floor_char_boundary(NAME_MAX - PREFIX.len())).unwrap_or(name)
 }
 
 fn unplaced(errno: Errno) -> CommandError {
-    let error = CommandError::new(Kind::Setup, "can't put an output in place");
+    let error = CommandError::new(error::Kind::Setup, "can't put an output in place");
     error.cause(io::Error::from(errno))
 }
 

@@ -29,12 +29,12 @@ use super::told::{self, Origin, Told};
 use super::workers::Workers;
 use crate::cli::args::BuildArgs;
 use crate::cli::cache;
-use crate::cli::error::{CommandError, Kind, failed, of_store};
+use crate::cli::error::{CommandError, failed, of_store};
 use crate::cli::output::Output;
 use crate::cli::output::progress::CountLine;
 use crate::cli::run::outcome::NO_KEYRING;
 use crate::cli::runs::sweep;
-use crate::cli::sources::surroundings;
+use crate::cli::sources::{homeless, surroundings};
 use crate::trees;
 
 /// The exit code of a build of which an action failed.
@@ -49,6 +49,7 @@ const DIFFERENT: &str = "times, the host's name, the number of processors or cha
 /// Builds what is asked for.
 pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let surroundings = surroundings::read(args.directory.as_deref())?;
+    homeless::tell(&surroundings, "policies, results and what builds have made", output);
     let workers = Workers::new(&surroundings.dirs, args.jobs);
     sweep::clear(&surroundings.dirs.state, output);
     let wanted = actions::wanted(args, &surroundings)?;
@@ -137,20 +138,10 @@ struct Ready {
 }
 
 impl<'s> Session<'s> {
-    /// Nothing that is not a build's own is replaced; that is found out before anything is executed.
+    /// That is found out before anything is executed.
     fn check_places(&self) -> Result<(), CommandError> {
-        for number in self.wanted.graph.order() {
-            let action = self.action(*number);
-            let mut outputs = action.outputs.iter().map(|it| it.value.path.as_str());
-            if let Some((path, taken)) = outputs.find_map(|it| Some((it, self.place.taken(it)?))) {
-                let error = CommandError::new(Kind::Usage, "no build made what stands there");
-                return Err(error
-                    .about(taken.display())
-                    .cause(format!("{path} is an output of {}, {}", action.name, action.origin))
-                    .hint("move it away, or replace it with `--force`"));
-            }
-        }
-        Ok(())
+        let order = self.wanted.graph.order().iter();
+        order.map(|number| self.action(*number)).try_for_each(|action| self.place.check(action))
     }
 
     fn build(&mut self, mut workers: Workers<'_>) -> Result<(), CommandError> {
@@ -268,7 +259,7 @@ impl<'s> Session<'s> {
     fn order(&self, number: usize, tree: Shown) -> Result<Order, CommandError> {
         let action = self.action(number);
         let shown = self.sources.show(action, tree, self.store)?;
-        Order::new((number, action), self.root, &shown)
+        Order::new((number, action), (self.root, &self.wanted.allowance), &shown)
     }
 
     /// Names what the result of an action depends on.
@@ -388,7 +379,8 @@ impl<'s> Session<'s> {
             self.fail(number, Failure { what, ..failure });
             return Ok(None);
         }
-        let is_tried = done.end != End::TimedOut && done.took_ms < ONCE_MORE_MS;
+        let is_by_limit = matches!(done.end, End::TimedOut | End::LayerFull | End::OutOfMemory);
+        let is_tried = !is_by_limit && done.took_ms < ONCE_MORE_MS;
         if told.failure.is_none() && is_tried {
             // Once more, to see what it misses: as slow as that is, it costs nobody else.
             told.failure = Some(failure);

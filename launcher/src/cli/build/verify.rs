@@ -7,7 +7,7 @@ use endow_vfs::cas::{Publishing, Store};
 use endow_vfs::fs::OsFs;
 use serde::Serialize;
 
-use super::actions;
+use super::actions::{self, Wanted};
 use super::inputs::{self, Sources};
 use super::order::Order;
 use super::perform::{Performer, Wish};
@@ -57,7 +57,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let mut performer = Performer::new(&surroundings.dirs);
     let mut sandboxes: Vec<(Rules, Sandbox<'_>)> = Vec::new();
     for action in wanted.chosen() {
-        let order = order((action, root.as_deref()), &sources, &publishing)?;
+        let order = order((&wanted, action, root.as_deref()), &sources, &publishing)?;
         let rules = (Wish::of(&order), order.layers.is_empty());
         if let Some((_, alike)) = sandboxes.iter_mut().find(|(it, _)| *it == rules) {
             alike.actions.push(&action.name);
@@ -80,13 +80,13 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
 
 /// Shows an action its own inputs: what others leave for it may not be there yet, and changes no rule.
 fn order(
-    (action, root): (&Action, Option<&str>),
+    (wanted, action, root): (&Wanted, &Action, Option<&str>),
     sources: &Sources<'_>,
     publishing: &Publishing<'_>,
 ) -> Result<Order, CommandError> {
     let tree = sources.tree(action, &[], publishing)?;
     let shown = sources.show(action, tree, publishing)?;
-    Order::new((0, action), root, &shown)
+    Order::new((0, action), (root, &wanted.allowance), &shown)
 }
 
 fn verified(performer: &mut Performer<'_>, order: &Order) -> Result<Verified, CommandError> {

@@ -31,6 +31,7 @@ use crate::cli::run::sandbox::{self, Given, Ran};
 use crate::cli::run::unseen_git;
 use crate::cli::runs::bounds;
 use crate::cli::runs::sweep;
+use crate::cli::sources::homeless;
 use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
 use crate::finish::{finish, left_at_home};
@@ -138,17 +139,6 @@ fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError
     Ok(prepare(&planned.plan, state, &planned.id, &|progress| line.show(progress))?)
 }
 
-/// Says before the start that a policy and runs in a home would not be found.
-fn tell_homeless(settled: &Settled, output: &Output) {
-    if let Some(place) = settled.surroundings().in_the_place_of_home() {
-        let place = place.display();
-        output.warning(&format!(
-            "there is no home: policies and runs are looked for in memory, as in {place}"
-        ));
-        output.hint("set HOME, or ENDOW_CONFIG_DIR and ENDOW_STATE_DIR");
-    }
-}
-
 /// Says that the workspace is one of git's no more: git works in another around it, if there is one.
 fn tell_headless(settled: &Settled, output: &Output) {
     let root = settled.surroundings().vars.git_root.as_ref();
@@ -250,7 +240,7 @@ fn disordered(error: StateError) -> CommandError {
 /// Does what is done with a state of the user's own.
 fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
     if !args.amendment.is_foreign {
-        tell_homeless(settled, output);
+        homeless::tell(settled.surroundings(), "policies and runs", output);
         tell_headless(settled, output);
         sweep::clear(&settled.surroundings().dirs.state, output);
     }

@@ -20,6 +20,9 @@ pub(crate) use store::of_store;
 /// What helps a command that has that option.
 pub(crate) const WITHOUT_POLICY: &str = "`--no-policy` runs without it";
 
+/// The error of a process that has as many files open as it may.
+const MANY_FILES: i32 = rustix::io::Errno::MFILE.raw_os_error();
+
 /// What went wrong, for whom, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommandError {
@@ -114,7 +117,11 @@ impl CommandError {
 
     /// Adds what the kernel said.
     fn errno(self, errno: i32) -> Self {
-        self.cause(io::Error::from_raw_os_error(errno))
+        let this = self.cause(io::Error::from_raw_os_error(errno));
+        if errno == MANY_FILES {
+            return this.hint("raise the limit of open files, `ulimit -n`");
+        }
+        this
     }
 
     /// Adds a hint.

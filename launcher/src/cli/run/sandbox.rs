@@ -128,8 +128,9 @@ fn run_watched(
         absent.or_else(|| denial::explain(planned, questions, asked, is_there))
     });
     let calls = calls(plan, prepared.run(), judge)?;
-    let measured = Measured::new(plan.layered(), &plan.supervise.limits, &prepared.directory())
-        .map_err(failed("can't open a layer"))?;
+    let measured =
+        Measured::new(plan.layers_on_disk(), &plan.supervise.limits, &prepared.directory())
+            .map_err(failed("can't open a layer"))?;
     let mut served = network(plan, prepared, given.tells_processes, notify)?;
     let filter = filter(plan, prepared)?;
     let bridges = bridges::serve(plan, prepared)?;

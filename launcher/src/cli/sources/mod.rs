@@ -1,6 +1,7 @@
 //! Finds and reads the policy files of a run.
 
 pub(crate) mod command_profile;
+pub(crate) mod homeless;
 pub(crate) mod surroundings;
 pub(crate) mod trust;
 

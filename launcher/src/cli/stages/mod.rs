@@ -4,12 +4,13 @@ pub(crate) mod editor;
 pub(crate) mod installation;
 mod own_directories;
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use endow_policy::{
-    BackendSpec, HostPath, Ids, Made, MountSpec, PatternError, Policy, ProtectSet, learn,
+    BackendSpec, HostPath, Ids, Limits, Made, MountSpec, PatternError, Policy, ProtectSet, learn,
 };
 use endow_vfs::state::RunId;
 
@@ -184,6 +185,14 @@ impl Settled {
         if amendment.is_foreign {
             policy.protect.clear();
         }
+    }
+
+    /// Sets limits, of which some may be lost by name; a limit of the time that is there already stays.
+    pub(crate) fn bound(&mut self, limits: &Limits, accepted: &BTreeSet<String>) {
+        let policy = &mut self.found.policy;
+        let timeout = policy.limits.timeout.or(limits.timeout);
+        policy.limits = Limits { timeout, ..limits.clone() };
+        policy.require.best_effort.extend(accepted.iter().cloned());
     }
 
     /// Puts throw-away layers in the place of all that a command could change.

@@ -270,6 +270,15 @@ fn run_whose_descriptors_were_lost_is_no_success() {
     assert_eq!(ended.outcome, Outcome::Short);
 }
 
+#[test]
+fn command_that_nobody_hears_is_killed_once() {
+    let mut state = running();
+    assert_eq!(decide(&mut state, Event::Unkept).action, Some(Action::Kill));
+    assert_eq!(decide(&mut state, Event::Unkept), Decision::default());
+    let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+    assert_eq!(ended.outcome, Outcome::Signaled(libc::SIGKILL));
+}
+
 /// Without the supervisor's listener, say, the command's program can't be executed.
 #[test]
 fn what_comes_of_lost_descriptors_is_not_told_instead() {

@@ -12,14 +12,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use endow_policy::Limits;
+use endow_policy::{GuestPath, Limits};
 use endow_vfs::fs::OsFs;
 use endow_vfs::tree::{Measure, measure_tree};
 use rustix::fs::{CWD, Mode, OFlags, fstat, fstatvfs, openat};
 use rustix::io::Errno;
 
 use super::event::Counted;
-use crate::plan::step::{Buffered, UPPER};
+use crate::plan::step::{RunPath, UPPER};
 
 /// How often layers are measured, at most.
 const EACH: Duration = Duration::from_secs(1);
@@ -96,14 +96,13 @@ impl Measured {
     /// Returns the layers on disk of a run, when they have limits; those in memory are capped by
     /// the kernel.
     pub(crate) fn new<'a>(
-        buffered: impl Iterator<Item = &'a Buffered>,
+        on_disk: impl Iterator<Item = (&'a GuestPath, &'a RunPath)>,
         limits: &Limits,
         run: &Path,
     ) -> Result<Option<Self>, Errno> {
         if limits.layer_size_bytes.is_none() && limits.layer_files.is_none() {
             return Ok(None);
         }
-        let on_disk = buffered.filter(|it| it.directory && !it.in_memory);
         let layers = on_disk.map(|it| Layer::new(it, run)).collect::<Result<Vec<_>, _>>()?;
         let bytes = limits.layer_size_bytes.unwrap_or(u64::MAX);
         let limit = Amount { bytes, files: limits.layer_files.unwrap_or(u64::MAX) };
@@ -178,10 +177,10 @@ impl Measured {
 }
 
 impl Layer {
-    fn new(of: &Buffered, run: &Path) -> Result<Self, Errno> {
+    fn new((at, layer): (&GuestPath, &RunPath), run: &Path) -> Result<Self, Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(CWD, run.join(&of.layer.0), flags, Mode::empty())?;
-        Ok(Self { directory, at: of.at.as_path().to_owned(), last: Measure::default() })
+        let directory = openat(CWD, run.join(&layer.0), flags, Mode::empty())?;
+        Ok(Self { directory, at: at.as_path().to_owned(), last: Measure::default() })
     }
 
     /// Returns whether all of it was seen. When its directories are moved meanwhile, what was found

@@ -13,7 +13,7 @@ use super::options::Options;
 use super::{platform, streams};
 use crate::adapters::{Given, RemoteCache, remote_order};
 use crate::cli::args::ActionPlace;
-use crate::cli::build::{Done, End, Order, Performer};
+use crate::cli::build::{Allowance, Done, End, Order, Performer};
 use crate::cli::cache;
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::exit;
@@ -115,6 +115,7 @@ fn order(command: &RequestedCommand, root: &Digest, timeout: Option<Duration>) -
         command: command.arguments.clone(),
         environment: command.environment.clone(),
         timeout_ms: timeout.and_then(|it| u64::try_from(it.as_millis()).ok()),
+        allowance: Allowance::default(),
         root: None,
         tools: Vec::new(),
         varied: None,
@@ -168,7 +169,7 @@ fn end(
     let exit_code = match done.end {
         End::Exited(code) => code,
         End::Signaled(signal) => 128 + signal,
-        End::TimedOut => exit::TIMED_OUT.into(),
+        End::TimedOut | End::LayerFull | End::OutOfMemory => exit::TIMED_OUT.into(),
     };
     let streams = if options.keeps_no_streams {
         None
