@@ -265,6 +265,53 @@ fn run_with_a_damaged_record_can_be_removed() {
     said(&mut world.endow(["gc"])).ok();
 }
 
+/// What an older endow left of a run that it was killed in removing.
+#[test]
+fn run_without_a_record_can_be_removed() {
+    let world = World::new();
+    let remnant = |ago| {
+        let id = changed(&world, ago).keep(RunState::Applied);
+        fs::create_dir_all(path(&world, &id).join("undo/000")).expect("made");
+        fs::remove_file(path(&world, &id).join("record.json")).expect("removed");
+        id
+    };
+    let (new, old, later) = (remnant(MINUTE), remnant(15 * DAY), remnant(15 * DAY));
+    fs::write(path(&world, &later).join("unknown"), "").expect("written");
+    for command in [&["runs", "rm", &new][..], &["discard", &new], &["discard", "--force", &new]] {
+        let said = said(&mut world.endow(command));
+        assert!(said.fails(2).contains(&format!("`endow runs rm --force {new}`")), "{said:?}");
+    }
+    for (dry, is_there) in [(&["gc", "-n"][..], true), (&["gc"], false)] {
+        assert_eq!(json(&world, dry)["removed"][0]["id"], old.as_str());
+        assert_eq!(path(&world, &old).exists(), is_there);
+        assert!(path(&world, &later).exists() && path(&world, &new).exists());
+    }
+    said(&mut world.endow(["runs", "rm", "--force", &new, &later])).ok();
+    world.assert_no_run_left();
+}
+
+/// The next command that looks finishes what was begun, and nothing lists it meanwhile.
+#[test]
+fn removal_that_is_killed_is_finished() {
+    let world = World::new();
+    let run = changed(&world, MINUTE);
+    let files = run.path().join("aside");
+    fs::create_dir(&files).expect("made");
+    (0..20_000).for_each(|it| fs::write(files.join(it.to_string()), "").expect("written"));
+    let id = run.keep(RunState::Applied);
+    let gone = world.state().join("runs").join(format!(".gone-{id}"));
+    let mut child = world.endow(["runs", "rm", &id]).spawn().expect("endow starts");
+    while !gone.exists() && child.try_wait().expect("a child").is_none() {
+        std::thread::yield_now();
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(gone.exists(), "it was not killed on the way");
+    assert!(states(&world).is_empty());
+    assert_eq!(json(&world, &["gc"])["gone"], serde_json::json!([id]));
+    world.assert_no_run_left();
+}
+
 #[test]
 fn bounds_hold_at_the_end_of_a_run_that_is_kept() {
     let world = World::new();

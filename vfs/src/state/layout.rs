@@ -24,5 +24,28 @@ pub const STAGED: &str = "staged";
 pub const JOURNAL: &str = "journal";
 /// What an undo gives back.
 pub const UNDO: &str = "undo";
+/// A part of a run that goes.
+pub(super) const ASIDE: &str = "aside";
+/// What the name of a run begins with while it is made.
+pub(super) const BEING_MADE: &str = ".new-";
+/// What the name of a run begins with when it goes.
+pub(super) const GOING: &str = ".gone-";
+/// All parts that a run may have and that no write-back under way needs.
+pub(super) const PARTS: [&str; 14] = [
+    RECORD,
+    NEW_RECORD,
+    STARTED,
+    MASK,
+    SOCKETS,
+    LAYERS,
+    DENIALS,
+    LIVE,
+    HELD,
+    STAGED,
+    UNDO,
+    TOLD,
+    ASIDE,
+    crate::sync::checkpoint::PLACE,
+];
 /// What marks a dead run of which it was told what may be left in its live mounts.
 pub(super) const TOLD: &str = "told";

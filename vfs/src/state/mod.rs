@@ -8,6 +8,7 @@
 //! <state>/runs/<id>/mask/<n>         a mask layer: gone with the run
 //! <state>/runs/<id>/record.json      what the run is: whoever finds one decides by its state
 //! <state>/runs/.new-<id>             a run being made
+//! <state>/runs/.gone-<id>            a run being removed: half of it is never taken for a run
 //! ```
 
 mod clocks;
@@ -21,6 +22,7 @@ mod list;
 mod live;
 mod own_dirs;
 mod record;
+mod removal;
 mod run;
 mod sweep;
 mod tree_record;

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::failed;
-use super::layout::{NEW_RECORD, RECORD};
+use super::layout::{ASIDE, BEING_MADE, NEW_RECORD, RECORD};
 use super::record::{Record, RecordError};
+use super::removal::set_aside;
 use super::{RunId, StateError};
 use crate::fs::{Errno, Fs, OsFs, Result as FsResult, write_all};
-use crate::tree::{RemoveError, measure_tree, remove_tree};
+use crate::tree::{measure_tree, remove_tree};
 
-/// A part of a run that goes.
-const ASIDE: &str = "aside";
 /// No record is larger.
 const RECORD_MAX: u64 = 64 << 20;
 /// How often a lock that is taken is tried again, for those who hold one for a moment only: a
@@ -62,7 +61,7 @@ impl RunDir {
         runs: &Arc<Runs>,
         id: RunId,
     ) -> Result<Option<Self>, StateError> {
-        let new = OsString::from(format!(".new-{id}"));
+        let new = OsString::from(format!("{BEING_MADE}{id}"));
         let named = OsStr::new(id.as_str());
         let result = make_locked(fs, runs.dir.as_fd(), &new)
             .and_then(|dir| fs.rename(runs.dir.as_fd(), &new, named).map(|()| dir));
@@ -277,7 +276,7 @@ impl RunDir {
     /// What could not be removed; a later sweep tries again.
     pub fn remove(mut self, fs: &dyn Fs) -> Result<(), StateError> {
         self.is_done = true;
-        self.take_away(fs).map_err(|left| StateError::Remove { path: self.path(), left })
+        self.take_away(fs)
     }
 
     /// Returns the name of the run.
@@ -311,13 +310,15 @@ impl RunDir {
     }
 
     /// Takes away what this run made, one call for each empty directory, then the rest.
-    fn take_away(&mut self, fs: &dyn Fs) -> Result<(), RemoveError> {
+    fn take_away(&mut self, fs: &dyn Fs) -> Result<(), StateError> {
+        let going = set_aside(fs, self.runs.dir.as_fd(), OsStr::new(self.id.as_str()));
         let mut result = Ok(());
         for name in self.made.drain(..).rev() {
             result = result.and(remove_tree(fs, self.dir.as_fd(), &name));
         }
-        let whole = remove_tree(fs, self.runs.dir.as_fd(), OsStr::new(self.id.as_str()));
-        if whole.is_ok() { whole } else { result.and(whole) }
+        let whole = remove_tree(fs, self.runs.dir.as_fd(), &going);
+        let result = if whole.is_ok() { whole } else { result.and(whole) };
+        result.map_err(|left| StateError::Remove { path: self.runs.path.join(going), left })
     }
 }
 

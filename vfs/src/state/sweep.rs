@@ -9,12 +9,13 @@ use endow_policy::SyncMode;
 
 use super::error::failed;
 use super::layout::{
-    DENIALS, HELD, JOURNAL, LAYERS, LIVE, MASK, NEW_RECORD, RECORD, SOCKETS, STAGED, STARTED, TOLD,
+    BEING_MADE, DENIALS, HELD, JOURNAL, LAYERS, LIVE, MASK, NEW_RECORD, RECORD, SOCKETS, STAGED,
+    STARTED, TOLD,
 };
+use super::removal::{is_going, take_away};
 use super::run::read_record;
 use super::{MountRecord, Record, RunId, RunState, StateDir, StateError};
 use crate::fs::{Entry, Errno, Fs, Kind, Result, Status};
-use crate::tree::remove_tree;
 
 /// Runs being made are left alone for this long.
 const NEW_FOR: Duration = Duration::from_mins(1);
@@ -42,6 +43,8 @@ pub struct Sweep {
 pub struct Swept {
     /// The runs that were taken away.
     pub removed: Vec<OsString>,
+    /// The runs whose removal was begun, and is finished now.
+    pub gone: Vec<RunId>,
     /// Dead runs that hold something to keep.
     pub kept: Vec<OsString>,
     /// Dead runs that could not be taken away.
@@ -55,6 +58,7 @@ pub struct Swept {
 enum Fate {
     Alive,
     Removed(Option<Record>),
+    Gone(RunId),
     Kept(Option<Record>),
 }
 
@@ -76,6 +80,10 @@ impl StateDir {
         for name in candidates(names, sweep) {
             let (list, unguarded) = match self.sweep_one(fs, &name) {
                 Ok(Fate::Alive) | Err(Errno::NOENT | Errno::WOULDBLOCK) => continue,
+                Ok(Fate::Gone(id)) => {
+                    swept.gone.push(id);
+                    continue;
+                }
                 Ok(Fate::Removed(unguarded)) => (&mut swept.removed, unguarded),
                 Ok(Fate::Kept(unguarded)) => (&mut swept.kept, unguarded),
                 Err(_) => (&mut swept.failed, None),
@@ -100,13 +108,16 @@ impl StateDir {
             Err(Errno::WOULDBLOCK) => return Ok(Fate::Alive),
             result => result?,
         }
+        if let Some(id) = is_going(name) {
+            take_away(fs, runs, name).map_err(|left| left.errno)?;
+            return Ok(Fate::Gone(id));
+        }
         let Some(dead) = dead(fs, dir.as_fd(), name) else { return Ok(Fate::Kept(None)) };
         if !is_disposable(fs, dir.as_fd(), &dead)? {
             return Ok(Fate::Kept(dead.unguarded(fs, dir.as_fd())));
         }
         let unguarded = dead.unguarded(fs, dir.as_fd());
-        // The lock is held until the name is gone: a second sweep finds nothing or waits for none.
-        remove_tree(fs, runs, name).map_err(|left| left.errno)?;
+        take_away(fs, runs, name).map_err(|left| left.errno)?;
         Ok(Fate::Removed(unguarded))
     }
 }
@@ -121,7 +132,10 @@ fn candidates(mut names: Vec<Entry>, sweep: Sweep) -> impl Iterator<Item = OsStr
 
 fn is_candidate(entry: &Entry, now: SystemTime) -> bool {
     let Some(name) = entry.name.to_str() else { return false };
-    match name.strip_prefix(".new-").map(RunId::parse) {
+    if is_going(&entry.name).is_some() {
+        return true;
+    }
+    match name.strip_prefix(BEING_MADE).map(RunId::parse) {
         Some(Ok(id)) => now.duration_since(id.time()).is_ok_and(|age| age > NEW_FOR),
         Some(Err(_)) => false,
         None => RunId::parse(name).is_ok(),

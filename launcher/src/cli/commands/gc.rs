@@ -1,8 +1,9 @@
 //! `endow gc`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Listed, RunId, RunState, StateDir, Sweep, expired};
@@ -35,11 +36,13 @@ struct Collected {
     finished: Vec<RunId>,
     /// Dead runs that held nothing.
     swept: Vec<String>,
+    /// Runs whose removal was interrupted, and is finished now.
+    gone: Vec<RunId>,
     /// Settled runs beyond a bound, with what they took.
     removed: Vec<(RunId, u64)>,
     stages: Vec<PathBuf>,
     /// Runs that should have gone.
-    failed: Vec<(RunId, String)>,
+    failed: Vec<(String, String)>,
     /// Contents and cached trees that were removed.
     cache: cache::Collected,
 }
@@ -51,7 +54,7 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
     let mut collected = Collected::default();
     let before = Kept::list()?;
     if let Some(state) = before.state().filter(|_| !args.dry_run) {
-        collected.swept = swept(state, output)?;
+        sweep(state, &mut collected, output)?;
         finish_begun(&before, &mut collected, output);
     }
     let kept = Kept::list()?;
@@ -65,7 +68,13 @@ pub(crate) fn run(args: &GcArgs, output: &Output) -> Result<ExitCode, CommandErr
                 collected.stages.extend(stages);
                 collected.removed.push((run.id.clone(), bytes));
             }
-            Err(error) => collected.failed.push((run.id.clone(), error.message)),
+            Err(error) => collected.failed.push((run.id.to_string(), error.message)),
+        }
+    }
+    for run in kept.runs.iter().filter(|run| is_old_and_silent(run, bounds::of_rules(rules).age)) {
+        match remove_remnant(&kept, run, args.dry_run) {
+            Ok(bytes) => collected.removed.extend(bytes.map(|bytes| (run.id.clone(), bytes))),
+            Err(error) => collected.failed.push((run.id.to_string(), error.message)),
         }
     }
     if !args.dry_run {
@@ -83,7 +92,7 @@ fn finish_begun(kept: &Kept, collected: &mut Collected, output: &Output) {
             Ok(true) => collected.finished.push(run.id.clone()),
             // Swept just before, or taken up by somebody else.
             Err(error) if error.kind == Kind::Usage => {}
-            Err(error) => collected.failed.push((run.id.clone(), with_hint(error))),
+            Err(error) => collected.failed.push((run.id.to_string(), with_hint(error))),
         }
     }
 }
@@ -94,12 +103,37 @@ fn with_hint(error: CommandError) -> String {
     hints.last().map_or_else(|| message.clone(), |hint| format!("{message} ({hint})"))
 }
 
-/// Takes dead runs away that hold nothing.
-fn swept(state: &StateDir, output: &Output) -> Result<Vec<String>, CommandError> {
+/// Takes dead runs away that hold nothing, and those that are gone but for a rest.
+fn sweep(state: &StateDir, collected: &mut Collected, output: &Output) -> Result<(), CommandError> {
     let sweep = Sweep { candidates: usize::MAX, start: 0, now: SystemTime::now() };
     let swept = state.sweep(&OsFs, sweep)?;
     unguarded::tell(&swept.unguarded, output);
-    Ok(swept.removed.iter().map(|name| name.to_string_lossy().into_owned()).collect())
+    let text = |name: &OsString| name.to_string_lossy().into_owned();
+    collected.swept = swept.removed.iter().map(text).collect();
+    collected.gone = swept.gone;
+    let why = "it can't be removed".to_owned();
+    collected.failed.extend(swept.failed.iter().map(|name| (text(name), why.clone())));
+    Ok(())
+}
+
+/// Whether a run of longer ago says nothing of itself.
+fn is_old_and_silent(run: &Listed, most: Duration) -> bool {
+    let age = SystemTime::now().duration_since(run.id.time());
+    run.record.is_none() && !run.in_use && age.is_ok_and(|age| age > most)
+}
+
+/// Removes what an interrupted removal of an older endow left of a run, and returns its bytes; `None` for what may
+/// be something else.
+fn remove_remnant(kept: &Kept, run: &Listed, dry: bool) -> Result<Option<u64>, CommandError> {
+    let dir = kept.open_unusable(run)?;
+    if !dir.is_remnant(&OsFs)? {
+        return Ok(None);
+    }
+    let measured = kept.state().map(|state| state.measure(&OsFs, &run.id, "")).transpose()?;
+    if !dry {
+        dir.remove(&OsFs)?;
+    }
+    Ok(Some(measured.unwrap_or_default().bytes))
 }
 
 fn remove(kept: &Kept, run: &Listed, dry: bool) -> Result<Vec<PathBuf>, CommandError> {
@@ -119,12 +153,11 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
         let removed: Vec<_> =
             removed.map(|(id, bytes)| json!({"id": id.as_str(), "bytes": bytes})).collect();
         let failed = collected.failed.iter();
-        let failed: Vec<_> =
-            failed.map(|(id, why)| json!({"id": id.as_str(), "error": why})).collect();
+        let failed: Vec<_> = failed.map(|(id, why)| json!({"id": id, "error": why})).collect();
         let stages = collected.stages.iter().map(|path| json_text::path(path));
         return output.json(&json!({
             "version": 1, "dry_run": dry, "removed": removed, "freed_bytes": freed,
-            "swept": collected.swept,
+            "swept": collected.swept, "gone": collected.gone.iter().map(RunId::as_str).collect::<Vec<_>>(),
             "finished": collected.finished.iter().map(RunId::as_str).collect::<Vec<_>>(), "stages": stages.collect::<Vec<_>>(), "failed": failed,
             "contents_removed": collected.cache.store.removed,
             "trees_removed": collected.cache.trees.removed.len(),
@@ -137,8 +170,17 @@ fn tell(collected: &Collected, dry: bool, output: &Output) {
         .iter()
         .map(|(id, bytes)| format!("{verb} {id} ({})\n", table::size(*bytes)));
     let swept = collected.swept.iter().map(|name| format!("removed {name} (it held nothing)\n"));
+    let gone = collected.gone.iter().map(|id| format!("removed {id} (its removal was begun)\n"));
     let failed = collected.failed.iter().map(|(id, why)| format!("left {id}: {why}\n"));
     let finished = collected.finished.iter().map(|id| format!("finished the write-back of {id}\n"));
     let cache = collected.cache.lines();
-    output.text(&finished.chain(lines).chain(swept).chain(failed).chain(cache).collect::<String>());
+    output.text(
+        &finished
+            .chain(lines)
+            .chain(swept)
+            .chain(gone)
+            .chain(failed)
+            .chain(cache)
+            .collect::<String>(),
+    );
 }

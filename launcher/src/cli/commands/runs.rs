@@ -35,7 +35,7 @@ enum Removal {
 enum Removable {
     /// A run that says what it is.
     Known(Box<Opened>),
-    /// A run whose record can't be used.
+    /// A run whose record can't be used, or is not there: that of one whose removal was interrupted by an older endow.
     Unknown(RunDir),
 }
 
@@ -153,7 +153,7 @@ fn remove(
         }
         let open = match removal {
             Removal::Settled => Removable::Known(Box::new(kept.open(run, REMOVE)?)),
-            Removal::Forced if matches!(run.record, Some(Err(_))) => {
+            Removal::Forced if !matches!(run.record, Some(Ok(_))) => {
                 Removable::Unknown(kept.open_unusable(run)?)
             }
             Removal::Forced => Removable::Known(Box::new(kept.open_begun(run, FORCE)?)),

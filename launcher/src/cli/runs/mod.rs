@@ -295,6 +295,7 @@ fn unsuitable(run: &Listed, state: Option<RunState>, verb: Verb) -> CommandError
         )),
         Some(RunState::Applied) => error.hint(format!("`endow undo {id}` takes its changes back")),
         Some(RunState::Running) => error.hint("it ends with its command"),
+        None => error.hint(format!("`endow runs rm --force {id}` removes it")),
         _ => error,
     }
 }
