@@ -15,6 +15,7 @@ use endow_vfs::working_copy::{
     Captured, ChangedKind, LandError, land_objects, put_reference, reference, take_reference,
 };
 
+use crate::apply::half_way;
 use crate::trees::{self, CaptureError, STAGED, Signed};
 
 /// Where what a run left is named in a repository.
@@ -54,6 +55,9 @@ pub(crate) enum TreeEndError {
     /// What the command left can't be taken over; it is kept.
     #[error(transparent)]
     Capture(#[from] CaptureError),
+    /// A directory was being made ready to be renamed when the run was killed: its files are in two places.
+    #[error("a directory was half-way into the layer when the run was killed: {}", .0.display())]
+    HalfWay(PathBuf),
     /// The repository can't be changed.
     #[error(transparent)]
     Land(#[from] LandError),
@@ -144,7 +148,7 @@ fn end_tree(run: &RunDir, record: &mut Record, number: usize, landing: Landing) 
     if tree.captured.is_none() {
         match capture(run, record, &tree) {
             Ok(captured) => tree.captured = Some(captured),
-            Err(error) => end.error = Some(error.into()),
+            Err(error) => end.error = Some(error),
         }
     }
     end.captured = tree
@@ -171,15 +175,18 @@ fn note(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<(), TreeEndE
     run.write_record(&OsFs, record, durability).map_err(TreeEndError::Record)
 }
 
-fn capture(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<Captured, CaptureError> {
+fn capture(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<Captured, TreeEndError> {
+    if let Some(path) = half_way(run.as_fd()) {
+        return Err(TreeEndError::HalfWay(path));
+    }
     let git = match &tree.from {
         TreeOrigin::Git(git) => git,
-        TreeOrigin::Cas(cas) => return trees::capture_cas(&layer(run, tree), cas),
+        TreeOrigin::Cas(cas) => return Ok(trees::capture_cas(&layer(run, tree), cas)?),
     };
     let command = record.command.to_string_lossy().replace(char::is_control, "?");
     let message = format!("endow run {}: {command}", record.id);
     let time = Moment::from(SystemTime::now()).seconds;
-    trees::capture(&layer(run, tree), git, &Signed { time, message: &message })
+    Ok(trees::capture(&layer(run, tree), git, &Signed { time, message: &message })?)
 }
 
 fn layer(run: &RunDir, tree: &TreeRecord) -> PathBuf {

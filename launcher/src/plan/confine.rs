@@ -107,7 +107,8 @@ fn foreground(policy: &Policy, host: &HostFacts, level: Level) -> Foreground {
 }
 
 fn is_layered(placed: &Placed) -> bool {
-    placed.spec.access == Access::Cow && placed.is_physical() && placed.is_directory()
+    let is_mounted = placed.is_physical() || placed.tree.is_some();
+    placed.spec.access == Access::Cow && is_mounted && placed.is_directory()
 }
 
 fn shared(policy: &Policy, level: Level) -> Shared {

@@ -13,6 +13,7 @@ mod odd_copies;
 mod oracles;
 mod progress;
 mod real;
+mod renames;
 mod room;
 mod sparse;
 mod store;

@@ -18,7 +18,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::environment::{HOME, USER};
 use super::order::{Allowance, Done, End, Order, Varied};
-use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, prepare_in};
+use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, half_way, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::run::sandbox::{self, Given};
@@ -275,6 +275,10 @@ impl<'d> Performer<'d> {
         let Some(changed) = plan.trees.first() else {
             return Err(CommandError::new(Kind::Bug, "an action has no tree"));
         };
+        if let Some(path) = half_way(before.run.as_fd()) {
+            let message = "a directory is half-way to another name";
+            return Err(CommandError::new(Kind::Setup, message).about(path.display()));
+        }
         let publishing = store.publish().map_err(|error| of_store(&error))?;
         let captured = left((changed, &order.outputs), &before.run, &mut capturer, &publishing)?;
         self.place = Some(Place { before, capturer });

@@ -288,7 +288,8 @@ fn calls<'a>(
     let observer = plan.filter().and_then(|filter| Observer::new(filter, judge));
     let on_demand = plan.supervise.serves_on_demand();
     let run = run.map(AsFd::as_fd);
-    let layers = Layers { kept: &plan.buffered, dropped: &plan.dropped, run };
+    let (kept, dropped, trees) = (&plan.buffered, &plan.dropped, &plan.trees);
+    let layers = Layers { kept, dropped, trees, run };
     Calls::new(plan.filter(), layers, on_demand, observer)
         .map_err(failed("can't open a copy-on-write mount's source"))
 }

@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
+};
 
 use crate::supervise::caller::{descriptor, path_at, place_of};
 use crate::sys::announced::Announced;
@@ -48,20 +50,32 @@ pub(super) fn renames(call: &Announced) -> bool {
     }
 }
 
-/// Returns what a call renames; `None` for what can't be told, and for names that no rename takes.
-pub(super) fn old_name(call: &Announced) -> Option<Named> {
-    let [first, second, ..] = call.arguments;
-    let (directory, address) = match i64::from(call.number) {
+/// Returns what a call gives other names: what it renames, and what it exchanges that with. What can't be told is left
+/// out, and so are names that no rename takes.
+pub(super) fn moved(call: &Announced) -> impl Iterator<Item = Named> {
+    let [first, second, third, fourth, flags, _] = call.arguments;
+    let at = |directory, address| named(call.pid, descriptor(directory)?, address);
+    let both = match i64::from(call.number) {
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_rename => (libc::AT_FDCWD, first),
-        libc::SYS_renameat | libc::SYS_renameat2 => (descriptor(first)?, second),
-        _ => return None,
+        libc::SYS_rename => [named(call.pid, libc::AT_FDCWD, first), None],
+        libc::SYS_renameat2 if is_exchange(flags) => [at(first, second), at(third, fourth)],
+        libc::SYS_renameat | libc::SYS_renameat2 => [at(first, second), None],
+        _ => [None, None],
     };
-    let text = path_at(call.pid, address)?;
+    both.into_iter().flatten()
+}
+
+/// The kernel looks at 32 bits of the flags.
+fn is_exchange(flags: u64) -> bool {
+    flags & u64::from(RenameFlags::EXCHANGE.bits()) != 0
+}
+
+fn named(pid: u32, directory: i32, address: u64) -> Option<Named> {
+    let text = path_at(pid, address)?;
     let path = Path::new(OsStr::from_bytes(&text));
     let name = path.file_name()?.to_owned();
-    let parent = place_of(call.pid, directory, path.parent()?)?;
-    let root = open(&format!("/proc/{}/root", call.pid))?;
+    let parent = place_of(pid, directory, path.parent()?)?;
+    let root = open(&format!("/proc/{pid}/root"))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let parent = openat2(&root, parent, flags, Mode::empty(), resolve).ok()?;

@@ -5,24 +5,27 @@
 //! upper layer before the call goes on. This prepares: it never decides what is allowed, and where
 //! it can't prepare, the call meets the kernel's EXDEV.
 
+mod below;
 mod caller;
 mod lift;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
 use crate::apply::HalfWay;
+use crate::plan::ChangedTree;
 use crate::plan::step::Buffered;
 use crate::sys;
 use crate::sys::announced::Announced;
 use crate::sys::clone::Cloned;
+use below::Below;
 use caller::Named;
 
 /// How long a directory that is half-way is waited for when the run is over.
@@ -44,8 +47,7 @@ pub(super) struct Renames {
 struct Layered {
     /// Its place in the view.
     at: PathBuf,
-    /// What it shows.
-    source: OwnedFd,
+    below: Below,
     kept: Kept,
 }
 
@@ -63,11 +65,13 @@ pub(crate) struct Layers<'a> {
     pub(crate) kept: &'a [Buffered],
     /// Those that are not.
     pub(crate) dropped: &'a [Buffered],
+    /// Those of trees.
+    pub(crate) trees: &'a [ChangedTree],
     /// The run's directory, when it has one.
     pub(crate) run: Option<BorrowedFd<'a>>,
 }
 
-/// A process that prepares one directory while the supervisor goes on.
+/// A process that prepares what one call is about while the supervisor goes on.
 #[derive(Debug)]
 struct Worker {
     call: Announced,
@@ -80,12 +84,11 @@ impl Renames {
     pub(super) fn new(layers: Layers<'_>) -> Result<Self, Errno> {
         let kept = layers.kept.iter().map(|it| (it, Kept::WrittenBack));
         let all = kept.chain(layers.dropped.iter().map(|it| (it, Kept::Dropped)));
-        let layered = all.filter(|(it, _)| it.directory).map(|(it, kept)| {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let source = openat2(CWD, it.source.as_path(), flags, Mode::empty(), no_links())?;
-            Ok(Layered { at: it.at.as_path().to_owned(), source, kept })
-        });
-        let mounts = layered.collect::<Result<_, Errno>>()?;
+        let directories = all.filter(|(it, _)| it.directory);
+        let directories = directories.map(|(it, kept)| Layered::of(it, kept));
+        let trees = |run| layers.trees.iter().map(move |it| Layered::of_tree(it, run));
+        let trees = layers.run.into_iter().flat_map(trees);
+        let mounts = directories.chain(trees).collect::<Result<_, Errno>>()?;
         let run = layers.run.map(|run| fcntl_dupfd_cloexec(run, 0)).transpose()?;
         Ok(Self { mounts, run, worker: None, waiting: VecDeque::new() })
     }
@@ -116,15 +119,16 @@ impl Renames {
         if self.worker.is_some() {
             return self.waiting.push_back(call);
         }
-        match self.lifted(listener, &call) {
-            Some((named, kept)) => self.start(listener, call, (&named, kept)),
-            None => sys::announced::let_go_on(listener, &call),
+        let lifted: Vec<_> = caller::moved(&call).filter_map(|named| self.lifted(named)).collect();
+        // What was read of the caller was its own while it waited.
+        if lifted.is_empty() || !sys::announced::still_waits(listener, &call) {
+            return sys::announced::let_go_on(listener, &call);
         }
+        self.start(listener, call, &lifted);
     }
 
-    /// Returns the directory that a call renames, when it must be prepared.
-    fn lifted(&self, listener: BorrowedFd<'_>, call: &Announced) -> Option<(Named, Kept)> {
-        let named = caller::old_name(call)?;
+    /// Returns a directory that a call moves, when it must be prepared.
+    fn lifted(&self, named: Named) -> Option<(Named, Kept)> {
         let status = statat(&named.parent, &named.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if FileType::from_raw_mode(status.st_mode) != FileType::Directory {
             return None;
@@ -133,29 +137,30 @@ impl Renames {
         let covering = self.mounts.iter().filter(|it| path.starts_with(&it.at));
         let mount = covering.max_by_key(|it| it.at.as_os_str().len())?;
         let below = path.strip_prefix(&mount.at).ok()?;
-        let is_lower = has_directory(&mount.source, below) && named.is_on_mount(&mount.at);
-        // What was read of the caller was its own while it waited.
-        (is_lower && sys::announced::still_waits(listener, call)).then_some((named, mount.kept))
+        let is_lower = mount.below.may_have(below);
+        (is_lower && named.is_on_mount(&mount.at)).then_some((named, mount.kept))
     }
 
-    fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, (named, kept): (&Named, Kept)) {
+    fn start(&mut self, listener: BorrowedFd<'_>, call: Announced, directories: &[(Named, Kept)]) {
         let supervisor = getpid();
-        let path = named.path();
-        let noting = self.run.as_ref().filter(|_| kept == Kept::WrittenBack);
-        let note = noting.map(|run| HalfWay::new(run.as_fd(), &path));
         match sys::clone::clone(0, None) {
             Ok(Cloned::Child) => {
                 let lifted = die_with_parent(supervisor)
-                    .and_then(|()| lift::lift(named.parent.as_fd(), &named.name, note.as_ref()));
+                    .and_then(|()| directories.iter().try_for_each(|it| self.lift(it)));
                 sys::clone::exit_now(i32::from(lifted.is_err()))
             }
             Ok(Cloned::Parent { pid, pidfd }) => self.worker = Some(Worker { call, pid, pidfd }),
             Err(_) => sys::announced::let_go_on(listener, &call),
         }
     }
-}
 
-impl Renames {
+    fn lift(&self, (named, kept): &(Named, Kept)) -> Result<(), Errno> {
+        let path = named.path();
+        let noting = self.run.as_ref().filter(|_| *kept == Kept::WrittenBack);
+        let note = noting.map(|run| HalfWay::new(run.as_fd(), &path));
+        lift::lift(named.parent.as_fd(), &named.name, note.as_ref())
+    }
+
     /// Waits until nothing changes a layer any more. A directory that is half-way is moved to its
     /// end, or back, though nobody waits for it; one that takes too long is found half-way when
     /// changes are to be written back, which then wait.
@@ -163,6 +168,17 @@ impl Renames {
         let Some(worker) = &self.worker else { return };
         let mut fd = [PollFd::new(&worker.pidfd, PollFlags::IN)];
         let _ = poll(&mut fd, Some(&PATIENCE));
+    }
+}
+
+impl Layered {
+    fn of(mount: &Buffered, kept: Kept) -> Result<Self, Errno> {
+        Ok(Self { at: mount.at.as_path().to_owned(), below: Below::of(mount)?, kept })
+    }
+
+    fn of_tree(tree: &ChangedTree, run: BorrowedFd<'_>) -> Result<Self, Errno> {
+        let below = Below::of_tree(tree, run)?;
+        Ok(Self { at: tree.at.as_path().to_owned(), below, kept: Kept::WrittenBack })
     }
 }
 
@@ -178,15 +194,4 @@ impl Drop for Renames {
 pub(super) fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(supervisor) { Ok(()) } else { Err(Errno::SRCH) }
-}
-
-/// Whether the lower layer has a directory there. One that the guest made anew in its place needs
-/// no preparation, and takes none amiss.
-fn has_directory(source: &OwnedFd, below: &Path) -> bool {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat2(source, below, flags, Mode::empty(), no_links() | ResolveFlags::BENEATH).is_ok()
-}
-
-fn no_links() -> ResolveFlags {
-    ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
 }
