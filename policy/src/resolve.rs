@@ -41,6 +41,8 @@ pub enum ResolveError {
         path: HostPath,
         /// Why not.
         reason: &'static str,
+        /// The current directory, where only a git repository around it makes the other one the workspace.
+        inside: Option<HostPath>,
     },
     /// The current directory has no place in the view.
     #[error("current directory is not in the sandbox: {cwd}")]
@@ -141,10 +143,12 @@ impl ResolveError {
             Self::PublishedTwice { first, .. } | Self::TakenTwice { first, .. } => {
                 vec![format!("the first entry is {first}")]
             }
-            Self::WorkspaceRefused { path, .. } => vec![
-                "`--workspace none --chdir GUEST` starts without a workspace".to_owned(),
-                grant("ro", path, "shows it all the same"),
-            ],
+            Self::WorkspaceRefused { path, inside, .. } => {
+                let alone = "takes this directory alone, and not the repository around it";
+                let alone = inside.iter().map(|inside| grant("cow", inside, alone));
+                let none = "`--workspace none --chdir GUEST` starts without a workspace".to_owned();
+                alone.chain([none, grant("ro", path, "shows it all the same")]).collect()
+            }
             Self::CwdNotInView { cwd } => vec![
                 "`--chdir GUEST` names where to start".to_owned(),
                 grant("ro", cwd, "shows the directory"),

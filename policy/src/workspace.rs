@@ -163,21 +163,28 @@ fn add_git_dirs(at: &GuestPath, vars: &Vars, mounts: &mut Mounts) -> Result<(), 
 
 /// Refuses what is never taken by default.
 fn checked(path: &HostPath, vars: &Vars) -> Result<HostPath, ResolveError> {
+    let Some(reason) = refused(path, vars) else { return Ok(path.clone()) };
+    let is_root = vars.git_root.as_ref() == Some(path);
+    let inside = Some(&vars.cwd).filter(|cwd| is_root && refused(cwd, vars).is_none());
+    Err(ResolveError::WorkspaceRefused { path: path.clone(), reason, inside: inside.cloned() })
+}
+
+/// Returns why a directory is never taken by default.
+fn refused(path: &HostPath, vars: &Vars) -> Option<&'static str> {
     let system = |tree: &&str| path.as_path().starts_with(tree);
     let shared = |directory: &&str| path.as_bytes() == directory.as_bytes();
     let mut homes = vars.home.iter().chain(&vars.home_resolved);
-    let reason = if homes.clone().any(|home| home == path) {
-        "it is the home directory"
+    if homes.clone().any(|home| home == path) {
+        Some("it is the home directory")
     } else if homes.any(|home| home.is_within(path)) {
-        "the home directory lies in it"
+        Some("the home directory lies in it")
     } else if SYSTEM_TREES.iter().any(system) {
-        "it belongs to the system"
+        Some("it belongs to the system")
     } else if SHARED_DIRECTORIES.iter().any(shared) {
-        "it is shared by many programs"
+        Some("it is shared by many programs")
     } else {
-        return Ok(path.clone());
-    };
-    Err(ResolveError::WorkspaceRefused { path: path.clone(), reason })
+        None
+    }
 }
 
 /// Decides where the command starts: `--chdir`, else the place of the current directory.

@@ -201,6 +201,14 @@ fn errors_have_a_kind_and_hints() {
     `--workspace none --chdir GUEST` starts without a workspace
     `--ro /home/u` shows it all the same
     "#);
+    // A home that is a work tree.
+    let dotfiles = Vars { cwd: host("/home/u/notes"), git_root: Some(host("/home/u")), ..vars() };
+    let error = resolve(&composed, &dotfiles).expect_err("home");
+    assert_snapshot!(error.hints().join("\n"), @r#"
+    `--cow /home/u/notes` takes this directory alone, and not the repository around it
+    `--workspace none --chdir GUEST` starts without a workspace
+    `--ro /home/u` shows it all the same
+    "#);
     let text = "[mounts]\n\"~\" = { private = true, write_back = [\"~/.x\"] }";
     let composed = compose(&user(text), &vars()).expect("composes");
     let error = resolve(&composed, &vars()).expect_err("not built");

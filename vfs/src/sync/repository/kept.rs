@@ -110,7 +110,8 @@ fn at_or_above(set: &ChangeSet, path: &Path) -> Vec<usize> {
 /// A repository is never taken away by write-back: whoever wants that does it by hand. Of what is in it nothing is told.
 pub(super) fn keep_whole(set: &mut ChangeSet, path: &Path, left_out: &mut HashSet<usize>) {
     for place in at_or_above(set, path) {
-        if let Some(change) = set.changes.get_mut(place) {
+        // What only leads there may have another time, or other bits.
+        if let Some(change) = set.changes.get_mut(place).filter(|change| is_replaced(change)) {
             change.refused = Some(Refusal::Repository);
         }
     }

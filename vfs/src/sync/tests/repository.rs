@@ -197,7 +197,7 @@ fn what_makes_a_repository_of_the_hosts_one_stays() {
         ("rm up.git/HEAD; mkdir up.git/HEAD", &["up.git/HEAD"]),
         ("rm -r up.git", &["up.git"]),
         ("mv up.git other", &["up.git"]),
-        ("rm -r up.git/worktrees/w", &["up.git/worktrees", "up.git/worktrees/w"]),
+        ("rm -r up.git/worktrees/w", &["up.git/worktrees/w"]),
         ("rm up.git/worktrees/w/commondir", &["up.git/worktrees/w/commondir"]),
         // What is no part of any, and what git itself removes.
         ("rm up.git/packed-refs up.git/refs/heads/a up.git/refs/remotes/o/HEAD", &[]),
