@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
-use crate::fs::{At, Fs, Kind, Open, Result};
+use crate::fs::{At, Attribute, Fs, Kind, Open, Result};
 use crate::git_blob::{Name, name_of};
 use crate::sync::apply::number_name;
 use crate::sync::collect::{Buffers, users};
@@ -43,6 +43,8 @@ pub(super) struct Differences {
     pub(super) changes: Vec<Difference>,
     /// What changed and can't be taken back.
     pub(super) uncovered: Vec<(PathBuf, Left)>,
+    /// The attributes of directories that have others now: those they had, and those they have.
+    pub(super) users: HashMap<PathBuf, [Vec<Attribute>; 2]>,
 }
 
 /// Where and when a run was, and what it did not see.
@@ -175,7 +177,9 @@ impl Comparing<'_> {
             Kept::Left(_) | Kept::Name => {}
             Kept::Directory if now.kind == Kind::Directory => {
                 let is_later = self.is_later(&now);
-                if now.mode != then.mode || (now.modified != then.modified && !is_later) {
+                let has_other_user = self.has_other_user(&path, &now)?;
+                let is_amended = now.mode != then.mode || has_other_user;
+                if is_amended || (now.modified != then.modified && !is_later) {
                     self.add(path.clone(), Became::Amended { then, now }, is_later);
                 }
                 // Names may have gone before anybody looked.
@@ -189,6 +193,19 @@ impl Comparing<'_> {
             _ => return self.changed(path, (then, now), kept),
         }
         Ok(false)
+    }
+
+    /// Returns whether a directory has other attributes than it had, and notes both.
+    fn has_other_user(&mut self, path: &Path, now: &Seen) -> Result<bool> {
+        // None was set since where its time of change is older.
+        let is_as_old = now.changed < self.of_run.stamp;
+        let Some(then) = self.recorded.user(path).filter(|_| !is_as_old) else { return Ok(false) };
+        let (dir, leaf) = self.root.above(path)?;
+        // What can't be read can't be compared.
+        let now = self.fs.attributes(dir.at(leaf)).map(users);
+        let Some(now) = now.ok().filter(|now| now != then) else { return Ok(false) };
+        self.differences.users.insert(path.to_owned(), [then.to_vec(), now]);
+        Ok(true)
     }
 
     fn changed(&mut self, path: PathBuf, (then, now): (Seen, Seen), kept: Kept) -> Result<bool> {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fs::{Errno, Fs, Result, read_all, write_all};
+use crate::fs::{Attribute, Errno, Fs, Result, read_all, write_all};
 use crate::git_blob::Name;
 use crate::sync::apply::copy::Owner;
-use crate::sync::{Seen, Time};
+use crate::sync::{Seen, Time, stored};
 
 /// The version that this code writes, and the newest it reads.
 const VERSION: u32 = 1;
@@ -88,6 +88,16 @@ pub(super) struct Entry {
     /// The copy lacks set-user-id, set-group-id or the file capability.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_less: bool,
+    /// The attributes of a directory, where it has any. Those of the root are always here, which tells that they were
+    /// recorded.
+    #[serde(with = "stored::pairs", default, skip_serializing_if = "Option::is_none")]
+    pub(super) user: Option<Vec<Attribute>>,
+}
+
+impl Entry {
+    pub(super) fn new(path: PathBuf, seen: Seen, kept: Kept) -> Self {
+        Self { path, seen, kept, owner: None, is_less: false, user: None }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -169,6 +179,16 @@ pub(super) struct Recorded {
     pub(super) owners: HashMap<PathBuf, Owner>,
     /// Copies that lack set-user-id, set-group-id or the file capability.
     pub(super) less: HashSet<PathBuf>,
+    /// The attributes of directories that have any, and those of the root.
+    users: HashMap<PathBuf, Vec<Attribute>>,
+}
+
+impl Recorded {
+    /// Returns the attributes that a directory had; `None` where they are not known.
+    pub(super) fn user(&self, directory: &Path) -> Option<&[Attribute]> {
+        let is_known = self.users.contains_key(Path::new("")) && self.listed.contains(directory);
+        is_known.then(|| self.users.get(directory).map(Vec::as_slice).unwrap_or_default())
+    }
 }
 
 /// Reads a list; one that a killed process did not finish ends at its last whole line.
@@ -189,6 +209,9 @@ pub(super) fn read(fs: &dyn Fs, place: BorrowedFd<'_>) -> Result<Recorded> {
                 }
                 if entry.is_less {
                     recorded.less.insert(entry.path.clone());
+                }
+                if let Some(user) = entry.user {
+                    recorded.users.insert(entry.path.clone(), user);
                 }
                 recorded.entries.insert(entry.path, (entry.seen, entry.kept));
             }

@@ -10,7 +10,7 @@ use crate::fs::{At, Errno, Fs, Kind, Open, Result};
 use crate::git_blob::Name;
 use crate::hex;
 use crate::sync::Seen;
-use crate::sync::apply::amend::set_time;
+use crate::sync::apply::amend::{set_time, set_user};
 use crate::sync::apply::copy::{Owner, copy_leaf};
 use crate::sync::apply::number_name;
 
@@ -77,6 +77,7 @@ pub(super) fn make(
         let dir = fs.open_below(top.as_fd(), below, Open::Handle)?;
         let at = At { dir: dir.as_fd(), name: OsStr::new(".") };
         let whole = if below == Path::new(".") { path.to_owned() } else { path.join(below) };
+        set_user(fs, at, (&[], recorded.user(&whole).unwrap_or_default()), seen.mode)?;
         set_time(fs, at, seen.modified)?;
         let missing = set_bits(fs, recorded, (&whole, seen), at)?;
         original.missing.extend(missing.map(|left| (whole, left)));

@@ -11,6 +11,7 @@ use crate::fs::{At, Errno, Fs, Kind, Node, Result};
 use crate::git_blob::Name;
 use crate::sync::apply::copy::{Owner, copy_leaf};
 use crate::sync::apply::number_name;
+use crate::sync::collect::users;
 use crate::sync::root::{Closed, Root};
 use crate::sync::{Seen, Time};
 use crate::tree::remove_tree;
@@ -109,7 +110,7 @@ impl Recorder<'_> {
         let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
         self.directories.push((PathBuf::new(), seen));
         let (path, kept) = (PathBuf::new(), Kept::Directory);
-        self.list.entry(Entry { path, seen, kept, owner: None, is_less: false })?;
+        self.list.entry(Entry { user: Some(Vec::new()), ..Entry::new(path, seen, kept) })?;
         let mut next = 0;
         while let Some((path, seen)) = self.directories.get(next).cloned() {
             if self.is_over() {
@@ -134,7 +135,8 @@ impl Recorder<'_> {
     fn directory(&mut self, path: &Path, expected: &Seen) -> Result<()> {
         let Some((listed, before)) = self.open(path, expected) else { return Ok(()) };
         let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { return Ok(()) };
-        let mut is_whole = before.changed < self.of.stamp;
+        let user = self.fs.attributes(At { dir: listed.as_fd(), name: OsStr::new("") }).map(users);
+        let mut is_whole = before.changed < self.of.stamp && user.is_ok();
         for entry in entries {
             let path = path.join(&entry.name);
             if self.of.hidden.contains(&path) {
@@ -145,9 +147,14 @@ impl Recorder<'_> {
             }
             is_whole &= self.name(path, At { dir: listed.as_fd(), name: &entry.name })?;
         }
-        // Where names came or went since the start, those that are there may be others.
+        // Where names came or went since the start, those that are there may be others, and so may be its attributes.
         let after = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
         if is_whole && after.is_ok_and(|after| after.changed < self.of.stamp) {
+            let user = user.ok().filter(|user| !user.is_empty());
+            if user.is_some() {
+                let entry = Entry::new(path.to_owned(), *expected, Kept::Directory);
+                self.list.entry(Entry { user, ..entry })?;
+            }
             self.list.listed(path.to_owned())?;
         }
         Ok(())
@@ -170,7 +177,7 @@ impl Recorder<'_> {
         }
         self.entries += 1;
         let owner = other_owner(&node);
-        self.list.entry(Entry { path, seen, kept, owner, is_less: false }).map(|()| true)
+        self.list.entry(Entry { owner, ..Entry::new(path, seen, kept) }).map(|()| true)
     }
 
     /// Records what files and links hold that did not change since the start.
@@ -207,7 +214,8 @@ impl Recorder<'_> {
         if kept == Kept::Left(Left::Changed) {
             return Ok(());
         }
-        self.list.entry(Entry { path, seen, kept, owner: other_owner(&node), is_less })
+        let owner = other_owner(&node);
+        self.list.entry(Entry { owner, is_less, ..Entry::new(path, seen, kept) })
     }
 
     /// Returns whether a directory that changed since the start had its name then: a rename changes

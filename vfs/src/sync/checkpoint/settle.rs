@@ -12,7 +12,7 @@ use super::compare::{Became, Difference, Differences, Span, compare};
 use super::list::{self, FILES, Kept, Left, Recorded};
 use super::originals;
 use super::tracked::OBJECTS;
-use crate::fs::{At, Fs, Kind, write_all};
+use crate::fs::{At, Attribute, Fs, Kind, write_all};
 use crate::git_blob::{self, Name};
 use crate::sync::apply::{
     MountPlace, Outcome, RunPlace, blank, clear_undo, make_own, number_name, tell,
@@ -232,7 +232,8 @@ impl Entering<'_> {
             }
             for difference in some {
                 let step = self.step(difference, own, *next)?;
-                self.steps.extend(step);
+                let user = found.users.get(&difference.path);
+                self.steps.extend(step.map(|step| with_user(step, user)));
                 *next += 1;
             }
         }
@@ -288,6 +289,15 @@ impl Entering<'_> {
         self.missing.extend(made.missing);
         Ok((!made.is_lost).then_some(made.below))
     }
+}
+
+/// Has an undo give a directory the attributes again that it had.
+fn with_user(mut step: Step, user: Option<&[Vec<Attribute>; 2]>) -> Step {
+    if let Some([then, now]) = user {
+        step.change = Some(ChangeKind::Attributes);
+        (step.before.user, step.after.user) = (Some(then.clone()), Some(now.clone()));
+    }
+    step
 }
 
 /// The time of a directory alone is no change: it is what names that came and went leave. One that
