@@ -34,8 +34,12 @@ impl Builder<'_> {
         unseen.iter().try_for_each(|at| self.directory(at, 0o755))?;
         // One may be in another: each tree shows what is below it, and only then what is read-only in them.
         let trees: BTreeSet<GuestPath> = unseen.iter().filter_map(GuestPath::parent).collect();
-        trees.iter().for_each(|tree| self.hold_tree(tree));
-        unseen.iter().for_each(|at| self.hold_empty(at));
+        for tree in &trees {
+            self.hold_tree(tree);
+        }
+        for at in &unseen {
+            self.hold_empty(at);
+        }
         Ok(())
     }
 

@@ -157,21 +157,23 @@ impl<'a> Workplace<'a> {
             if made == Err(Errno::ACCESS) && self.root.open_up(Path::new(""))? {
                 made = make();
             }
-            match made {
-                Err(Errno::EXIST) => {}
-                result => {
-                    result?;
-                    let aside = fs.open_dir(self.top, place.as_os_str())?;
-                    let from = At { dir: self.stage(), name: number };
-                    let moved = move_opened(fs, from, At { dir: aside.as_fd(), name: number });
-                    if moved.is_err() {
-                        let _ = fs.remove_dir(self.top, place.as_os_str());
-                    }
-                    return moved.map(|()| place.join(number));
-                }
+            if made == Err(Errno::EXIST) {
+                continue;
             }
+            made?;
+            let moved = self.move_to(fs, number, &place);
+            if moved.is_err() {
+                let _ = fs.remove_dir(self.top, place.as_os_str());
+            }
+            return moved.map(|()| place.join(number));
         }
         Err(Errno::EXIST)
+    }
+
+    fn move_to(&self, fs: &dyn Fs, number: &OsStr, place: &Path) -> Result<()> {
+        let aside = fs.open_dir(self.top, place.as_os_str())?;
+        let from = At { dir: self.stage(), name: number };
+        move_opened(fs, from, At { dir: aside.as_fd(), name: number })
     }
 
     /// Takes the stage away from the root of the target, and gives the root its time and its bits again.
