@@ -227,7 +227,7 @@ fn parts_of_a_repository_that_are_not_shown_are_named() {
         assert!(!run.stderr.contains("not shown"), "{run:?}");
     }
     let run = log("parted", &["--workspace", "rw"]);
-    assert!(run.stderr.contains("(--rw "), "{run:?}");
+    assert!(run.stderr.contains(": --rw "), "{run:?}");
     for tree in ["plain", "lying"] {
         let run = log(tree, &[]);
         run.ok();

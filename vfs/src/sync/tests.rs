@@ -2,6 +2,7 @@ mod acls;
 mod beyond;
 mod chains;
 mod checkpoint;
+mod checkpoint_attributes;
 mod checkpoint_later;
 mod closed_root;
 mod conflicts;

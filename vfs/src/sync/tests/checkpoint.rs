@@ -168,33 +168,6 @@ fn bits_times_and_links_change() {
     );
 }
 
-/// Those of a directory, too: one that stays, one that goes, and the root.
-#[test]
-fn attributes_of_directories_change() {
-    let tree = "mkdir -p stays goes/below plain; setfattr -n user.o -v 1 stays; setfattr -n user.g -v 1 goes/below
-        setfattr -n user.r -v 1 .; setfacl -m u:12345:rx stays; setfacl -d -m u:12345:rx goes";
-    let run =
-        "setfattr -x user.o stays; setfattr -n user.n -v 2 stays; setfacl -b stays; chmod 700 stays; rm -r goes
-        setfattr -n user.r -v 2 .; setfacl -d -m g::rwx plain";
-    check_tree(tree, run, &["m ", "D goes", "D goes/below", "m plain", "m stays"]);
-    check_tree(tree, "setfattr -n user.x -v 1 stays; setfattr -x user.x stays", &[]);
-}
-
-/// A list of before there were attributes in it tells of none, and none is taken away.
-#[test]
-fn attributes_that_nobody_recorded_stay() {
-    let world = live(Where::Same, "mkdir d; setfattr -n user.o -v 1 d");
-    recorded(&world, &[], Limits::default());
-    let list = world.run.path().join("checkpoint/list");
-    let text = std::fs::read_to_string(&list).expect("a list");
-    let entries = text.lines().filter(|line| !line.contains("user.o"));
-    let entries: Vec<_> = entries.map(|line| line.replace(",\"user\":[]", "")).collect();
-    assert_ne!(entries.join("\n"), text.trim_end(), "control");
-    std::fs::write(&list, entries.join("\n") + "\n").expect("written");
-    world.host("setfattr -n user.n -v 1 d");
-    assert_eq!(told(&settled(&world, &[])), <[&str; 0]>::default());
-}
-
 #[test]
 fn what_the_host_changed_since_stays() {
     let world = live(Where::Same, super::TREE);
