@@ -79,6 +79,35 @@ fn directories_of_an_action_are_moved() {
     }
 }
 
+/// Fills a directory, gives it its name, and goes on to use what was opened before.
+const FILLS: &str = "import os
+os.makedirs('made/in'); open('made/in/a', 'w').write('a')
+before, number = os.open('made', os.O_RDONLY), os.stat('made').st_ino
+os.rename('made', 'dir/full')
+os.close(os.open('b', os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=before))
+assert os.stat('dir/full').st_ino == number
+print(sorted(os.listdir('dir/full')))";
+
+/// It is the same directory, and nobody finds it half full.
+#[test]
+fn directory_that_the_command_made_is_moved_as_it_is() {
+    let world = two();
+    let base = put(&world, ".");
+    let script = world.write("fills.py", FILLS).display().to_string();
+    let fills = format!("python3 {script}");
+    world.bare("git init -q; git add .; git -c user.name=A -c user.email=a@b commit -qm a").ok();
+    let [stored, commit] = [format!("/t={base},cow"), "/t=HEAD,cow".to_owned()];
+    for (flag, at) in [("--cas", stored), ("--git", commit)] {
+        let inside = ["run", "--workspace", "none", flag, &at, "--chdir", "/t", "--ro", &script];
+        assert_eq!(world.run(&inside, &fills).ok(), "['b', 'in']\n", "{flag}");
+    }
+    let project = Project::new("");
+    project.write("dir/file", "file\n");
+    let build = ["--input", "dir/**", "--output", "dir/full/", "--", "python3", "-c", FILLS];
+    project.build(&build).ok();
+    assert_eq!(project.read("dir/full/in/a"), "a");
+}
+
 #[test]
 fn directories_of_a_workspace_are_exchanged() {
     let world = two();

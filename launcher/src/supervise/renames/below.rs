@@ -3,14 +3,11 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fgetxattr, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 
 use crate::plan::ChangedTree;
 use crate::plan::step::{Buffered, UPPER};
-
-/// What overlayfs sets where nothing of a lower layer is shown.
-const OPAQUE: &str = "user.overlay.opaque";
 
 /// What tells of the lower layers of a mount.
 #[derive(Debug)]
@@ -32,24 +29,21 @@ impl Below {
         openat(run, tree.layer.0.join(UPPER), flags, Mode::empty()).map(Self::Upper)
     }
 
-    /// Whether a directory may be one of a lower layer. One that is not needs no preparation, and takes none amiss.
-    pub(super) fn may_have(&self, directory: &Path) -> bool {
+    /// Whether a directory, which has this inode number in the view, may be one of a lower layer. One that is not must not be
+    /// prepared: who has it open would lose it.
+    pub(super) fn may_have(&self, directory: &Path, number: u64) -> bool {
         match self {
             Self::Source(source) => open(source.as_fd(), directory, OFlags::PATH).is_ok(),
-            Self::Upper(upper) => !is_made(upper, directory),
+            Self::Upper(upper) => !is_made(upper, directory, number),
         }
     }
 }
 
-/// Whether the command made a directory, or one above it: then it is in the upper layer, with a mark.
-fn is_made(upper: &OwnedFd, directory: &Path) -> bool {
-    let above = directory.ancestors().filter(|path| !path.as_os_str().is_empty());
-    above.into_iter().any(|path| {
-        let mut value = [0; 1];
-        let marked = open(upper.as_fd(), path, OFlags::RDONLY)
-            .and_then(|directory| fgetxattr(directory, OPAQUE, &mut value));
-        marked == Ok(1) && value == *b"y"
-    })
+/// Whether the command made a directory. Where all layers are on one file system, the view has such a one by its number in the
+/// upper layer, and one of a lower layer by that one's (`ovl_map_dev_ino`, fs/overlayfs/inode.c).
+fn is_made(upper: &OwnedFd, directory: &Path, number: u64) -> bool {
+    let found = open(upper.as_fd(), directory, OFlags::PATH).and_then(fstat);
+    found.is_ok_and(|found| found.st_ino == number)
 }
 
 fn open(at: BorrowedFd<'_>, path: &Path, access: OFlags) -> Result<OwnedFd, Errno> {

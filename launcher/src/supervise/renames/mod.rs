@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::getpid;
 
 use crate::apply::HalfWay;
 use crate::plan::ChangedTree;
@@ -137,7 +137,7 @@ impl Renames {
         let covering = self.mounts.iter().filter(|it| path.starts_with(&it.at));
         let mount = covering.max_by_key(|it| it.at.as_os_str().len())?;
         let below = path.strip_prefix(&mount.at).ok()?;
-        let is_lower = mount.below.may_have(below);
+        let is_lower = mount.below.may_have(below, status.st_ino);
         (is_lower && named.is_on_mount(&mount.at)).then_some((named, mount.kept))
     }
 
@@ -145,7 +145,7 @@ impl Renames {
         let supervisor = getpid();
         match sys::clone::clone(0, None) {
             Ok(Cloned::Child) => {
-                let lifted = die_with_parent(supervisor)
+                let lifted = sys::start::die_with(Some(supervisor))
                     .and_then(|()| directories.iter().try_for_each(|it| self.lift(it)));
                 sys::clone::exit_now(i32::from(lifted.is_err()))
             }
@@ -188,10 +188,4 @@ impl Drop for Renames {
             let _ = sys::wait::within(worker.pid, &worker.pidfd, Duration::ZERO);
         }
     }
-}
-
-/// Has the kernel kill this process when the supervisor ends: nothing of a run outlives that.
-pub(super) fn die_with_parent(supervisor: Pid) -> Result<(), Errno> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(supervisor) { Ok(()) } else { Err(Errno::SRCH) }
 }
