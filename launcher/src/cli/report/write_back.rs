@@ -126,6 +126,7 @@ pub(crate) fn why(left: Left) -> &'static str {
         Left::MountPoint => "a mount of the host",
         Left::Lost => "the repository has it no more",
         Left::Since => "changed after the end of the run",
+        Left::Attributes => "but for attributes that endow's state can't keep, all of it can",
         Left::Privilege => "but for set-user-id, set-group-id or a file capability, all of it can",
     }
 }

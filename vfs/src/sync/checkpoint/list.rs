@@ -46,6 +46,8 @@ pub enum Left {
     Since,
     /// It comes back, but for set-user-id, set-group-id or its file capability.
     Privilege,
+    /// It comes back, but for attributes that the state's file system can't keep.
+    Attributes,
 }
 
 /// What is kept of a path.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use super::list::{FILES, Kept, Left, Recorded};
-use crate::fs::{At, Errno, Fs, Kind, Open, Result};
+use crate::fs::{At, Errno, Fs, Kind, Open, Result, is_acl, is_beyond};
 use crate::git_blob::Name;
 use crate::hex;
 use crate::sync::Seen;
@@ -77,12 +77,33 @@ pub(super) fn make(
         let dir = fs.open_below(top.as_fd(), below, Open::Handle)?;
         let at = At { dir: dir.as_fd(), name: OsStr::new(".") };
         let whole = if below == Path::new(".") { path.to_owned() } else { path.join(below) };
-        set_user(fs, at, (&[], recorded.user(&whole).unwrap_or_default()), seen.mode)?;
+        let (mode, lacking) = give_attributes(fs, recorded, (&whole, seen), at)?;
         set_time(fs, at, seen.modified)?;
-        let missing = set_bits(fs, recorded, (&whole, seen), at)?;
-        original.missing.extend(missing.map(|left| (whole, left)));
+        let missing = set_bits(fs, recorded, (&whole, &Seen { mode, ..*seen }), at)?;
+        original.missing.extend(missing.or(lacking).map(|left| (whole, left)));
     }
     Ok(original)
+}
+
+/// Gives a directory that was made anew its attributes; returns the bits that it may have then, and what it lacks.
+fn give_attributes(
+    fs: &dyn Fs,
+    recorded: &Recorded,
+    (path, seen): (&Path, &Seen),
+    at: At<'_>,
+) -> Result<(u32, Option<Left>)> {
+    let user = recorded.user(path).unwrap_or_default();
+    match set_user(fs, at, (&[], user), seen.mode) {
+        // Without its ACL, whose mask they are, the bits of the group would give it more than it had.
+        Err(errno) if is_beyond(errno) && user.iter().any(|(name, _)| is_acl(name)) => {
+            Ok((seen.mode & !0o070, Some(Left::Attributes)))
+        }
+        Err(errno) if is_beyond(errno) => Ok((seen.mode, Some(Left::Attributes))),
+        mode => {
+            let mode = mode?;
+            Ok((mode, (mode != seen.mode).then_some(Left::Attributes)))
+        }
+    }
 }
 
 /// Gives what was made anew its owner and then its bits; returns what it lacks of them.

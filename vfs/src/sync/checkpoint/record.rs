@@ -151,6 +151,11 @@ impl Recorder<'_> {
         let after = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
         if is_whole && after.is_ok_and(|after| after.changed < self.of.stamp) {
             let user = user.ok().filter(|user| !user.is_empty());
+            let bytes = user.iter().flatten().map(|(_, value)| value.len() as u64).sum();
+            if self.bytes.saturating_add(bytes) > self.of.limits.bytes {
+                return Ok(());
+            }
+            self.bytes = self.bytes.saturating_add(bytes);
             if user.is_some() {
                 let entry = Entry::new(path.to_owned(), *expected, Kept::Directory);
                 self.list.entry(Entry { user, ..entry })?;

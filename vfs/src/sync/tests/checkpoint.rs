@@ -56,11 +56,20 @@ pub(super) fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
 
 /// Settles the checkpoint of a run that ended at this time.
 pub(super) fn settled_at(world: &World, end: Time, hidden: &[PathBuf]) -> Checkpointed {
+    settled_by(&OsFs, world, end, hidden)
+}
+
+pub(super) fn settled_by(
+    fs: &dyn Fs,
+    world: &World,
+    end: Time,
+    hidden: &[PathBuf],
+) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
     let span = Span { root: world.identity, stamp: world.stamp, end, hidden };
-    settle(&OsFs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled")
+    settle(fs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled")
 }
 
 pub(super) fn told(settled: &Checkpointed) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! Checkpoints of live trees: attributes and ACLs of directories.
 
-use super::super::checkpoint::Limits;
+use super::super::checkpoint::{Left, Limits};
 use super::super::testing::*;
-use super::checkpoint::{check_tree, live, recorded, settled, told};
+use super::checkpoint::{check_tree, forget, left, live, recorded, settled, settled_by, told};
+use crate::fs::faulty::{FaultyFs, Lack};
+use crate::fs::{Errno, OsFs};
 
 /// Sets and removes attributes: `put PATH NAME VALUE`, `drop PATH NAME`, `acl PATH access|default` (acl(5)).
 const TOOLS: &str = r#"
@@ -43,4 +45,22 @@ fn attributes_that_nobody_recorded_stay() {
     std::fs::write(&list, entries.join("\n") + "\n").expect("written");
     world.host(&script("put d user.n 1"));
     assert_eq!(told(&settled(&world, &[])), <[&str; 0]>::default());
+}
+
+/// What else changed can be taken back.
+#[test]
+fn attributes_that_the_state_can_not_keep_are_told() {
+    for (attribute, mode) in
+        [("put d user.large 1", "755"), ("acl d access; put d user.large 1", "705")]
+    {
+        let world = live(Where::Same, &script(&format!("mkdir -m 755 d; {attribute}; echo o > f")));
+        recorded(&world, &[], Limits::default());
+        world.host("rm -r d; echo n > f");
+        let fs = FaultyFs::lacking(Lack::Attribute, Errno::NOSPC);
+        let settled = settled_by(&fs, &world, world.stamp_now(), &[]);
+        assert_eq!(left(&settled.uncovered), [("d".to_owned(), Left::Attributes)], "{attribute}");
+        forget(&world);
+        world.undo(&OsFs).expect("undone");
+        world.host(&format!("grep -qx o f; test $(stat -c %a d) = {mode}"));
+    }
 }
