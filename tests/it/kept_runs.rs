@@ -294,19 +294,11 @@ fn run_without_a_record_can_be_removed() {
 #[test]
 fn removal_that_is_killed_is_finished() {
     let world = World::new();
-    let run = changed(&world, MINUTE);
-    let files = run.path().join("aside");
-    fs::create_dir(&files).expect("made");
-    (0..20_000).for_each(|it| fs::write(files.join(it.to_string()), "").expect("written"));
-    let id = run.keep(RunState::Applied);
+    let id = changed(&world, MINUTE).keep(RunState::Applied);
     let gone = world.state().join("runs").join(format!(".gone-{id}"));
-    let mut child = world.endow(["runs", "rm", &id]).spawn().expect("endow starts");
-    while !gone.exists() && child.try_wait().expect("a child").is_none() {
-        std::thread::yield_now();
-    }
-    child.kill().expect("killed");
-    child.wait().expect("ended");
-    assert!(gone.exists(), "it was not killed on the way");
+    // What a kill at any call of the removal leaves.
+    fs::rename(path(&world, &id), &gone).expect("renamed");
+    fs::remove_file(gone.join("record.json")).expect("removed");
     assert!(states(&world).is_empty());
     assert_eq!(json(&world, &["gc"])["gone"], serde_json::json!([id]));
     world.assert_no_run_left();

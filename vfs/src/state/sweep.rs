@@ -47,8 +47,8 @@ pub struct Swept {
     pub gone: Vec<RunId>,
     /// Dead runs that hold something to keep.
     pub kept: Vec<OsString>,
-    /// Dead runs that could not be taken away.
-    pub failed: Vec<OsString>,
+    /// What could not be looked at, or taken away, and why.
+    pub failed: Vec<(OsString, Errno)>,
     /// Dead runs whose write-back, or undo, is to be finished: they have a journal.
     pub begun: Vec<RunId>,
     /// Dead runs whose live mounts nobody may have looked through at the end, each told once.
@@ -86,7 +86,10 @@ impl StateDir {
                 }
                 Ok(Fate::Removed(unguarded)) => (&mut swept.removed, unguarded),
                 Ok(Fate::Kept(unguarded)) => (&mut swept.kept, unguarded),
-                Err(_) => (&mut swept.failed, None),
+                Err(errno) => {
+                    swept.failed.push((name, errno));
+                    continue;
+                }
             };
             list.push(name);
             swept.unguarded.extend(unguarded);

@@ -111,8 +111,10 @@ fn sweep(state: &StateDir, collected: &mut Collected, output: &Output) -> Result
     let text = |name: &OsString| name.to_string_lossy().into_owned();
     collected.swept = swept.removed.iter().map(text).collect();
     collected.gone = swept.gone;
-    let why = "it can't be removed".to_owned();
-    collected.failed.extend(swept.failed.iter().map(|name| (text(name), why.clone())));
+    let failed = swept.failed.iter().map(|(name, errno)| {
+        (text(name), format!("{errno} ({})", state.path().join("runs").join(name).display()))
+    });
+    collected.failed.extend(failed);
     Ok(())
 }
 
