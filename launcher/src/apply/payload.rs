@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Signal, getppid, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Pid, Resource, setrlimit};
 
 use super::landlock;
 use super::lower::{Filter, Lowered, Payload};
@@ -59,7 +59,7 @@ fn apply(
             hand_over(lowered, inherited)?;
             sys::start::restore_signals()
         }
-        Payload::DieWithReaper => die_with(inherited.parent),
+        Payload::DieWithReaper => sys::start::die_with(Some(inherited.parent)),
         Payload::OwnDomain => landlock::scope_signals(),
         Payload::ChangeDir { to } => rustix::process::chdir(to.as_c_str()),
         Payload::Seccomp { filter, listens, unobserved } => {
@@ -81,12 +81,6 @@ fn seccomp(filter: &Filter, listener: Listener, socket: BorrowedFd<'_>) -> Resul
         }
         None => Ok(()),
     }
-}
-
-/// A parent that has ended already would send nothing.
-fn die_with(parent: Pid) -> Result<(), Errno> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 fn limit(resource: Rlimit, soft: u64, hard: u64) -> Result<(), Errno> {

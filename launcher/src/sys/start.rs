@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Pid, umask};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, umask};
 
 use super::heap;
 use super::signal::{self, Disposition, SignalSet};
@@ -75,6 +75,12 @@ pub(crate) fn was_closed(number: i32) -> bool {
 /// Returns the process that started this one; `None` where this one's namespace does not know it.
 pub(crate) fn parent() -> Option<Pid> {
     Pid::from_raw(PARENT.load(Ordering::Relaxed))
+}
+
+/// Ends this process when its parent ends. A parent that has ended already sends no signal any more: that is an error.
+pub(crate) fn die_with(parent: Option<Pid>) -> Result<(), Errno> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == parent { Ok(()) } else { Err(Errno::SRCH) }
 }
 
 /// Returns the umask that the command is to find, of the one that this process has.

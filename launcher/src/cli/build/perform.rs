@@ -250,8 +250,9 @@ impl<'d> Performer<'d> {
         let given = Given { begun, capture, part_of, ..Given::default() };
         let mut next = None;
         let mut notify = |notice| {
-            if goes_on && matches!(notice, Notice::Started) {
-                next = self.begin_next(store);
+            if matches!(notice, Notice::Started) {
+                self.has_run = true;
+                next = if goes_on { self.begin_next(store) } else { None };
             }
         };
         let ran = sandbox::run(&planned, &mut prepared, given, &mut notify)?;
@@ -260,7 +261,6 @@ impl<'d> Performer<'d> {
             server.close(ran.namespaces);
         }
         let end = end(&planned, &ran.ended)?;
-        self.has_run = true;
         if let Some(errno) = ran.captured.as_ref().and_then(Capture::failed) {
             return Err(no_stream(errno));
         }

@@ -18,7 +18,6 @@ use super::order::{self, Answer, Order};
 use super::perform::Performer;
 use crate::cli::error::{CommandError, Kind, of_store};
 use crate::cli::sources::surroundings::Dirs;
-use crate::supervise;
 use crate::sys;
 use crate::sys::clone::Cloned;
 use crate::trees;
@@ -144,7 +143,7 @@ impl<'d> Workers<'d> {
         match sys::clone::clone(0, None)? {
             Cloned::Child => {
                 drop(own);
-                let worked = supervise::die_with(Some(this)).map(|()| work(&others, self.dirs));
+                let worked = sys::start::die_with(Some(this)).map(|()| work(&others, self.dirs));
                 sys::clone::exit_now(i32::from(worked.is_err()))
             }
             Cloned::Parent { pid, pidfd } => Ok(Worker { socket: own, pid, pidfd }),

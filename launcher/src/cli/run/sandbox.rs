@@ -111,7 +111,7 @@ fn run_watched(
 ) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
     if plan.supervise.die_with_parent {
-        supervise::die_with_parent()
+        sys::start::die_with(sys::start::parent())
             .map_err(failed("can't end with the process that started endow"))?;
     }
     let start = Instant::now();

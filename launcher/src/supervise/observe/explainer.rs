@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use super::asked::Asked;
 use super::{Judge, VecDeque, Wanted};
 use crate::plan::why::{Denial, Need};
-use crate::supervise::renames::die_with_parent;
 use crate::sys;
 use crate::sys::clone::Cloned;
 
@@ -166,7 +165,7 @@ fn start(root: &OwnedFd, judge: &Judge<'_>) -> Result<Working, Errno> {
         Cloned::Child => {
             drop(socket);
             let _ = nice(NICENESS);
-            let done = die_with_parent(supervisor)
+            let done = sys::start::die_with(Some(supervisor))
                 .and_then(|()| keep_only([&theirs, root]))
                 .and_then(|()| judge_all(&theirs, root, judge));
             sys::clone::exit_now(i32::from(done.is_err()))
