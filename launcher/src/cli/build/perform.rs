@@ -252,7 +252,7 @@ impl<'d> Performer<'d> {
         let mut notify = |notice| {
             if matches!(notice, Notice::Started) {
                 self.has_run = true;
-                next = if goes_on { self.begin_next(store) } else { None };
+                next = goes_on.then(|| self.begin_next(store)).flatten();
             }
         };
         let ran = sandbox::run(&planned, &mut prepared, given, &mut notify)?;
