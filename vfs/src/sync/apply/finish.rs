@@ -160,9 +160,10 @@ fn clear_step(
     match outcome {
         Outcome::Done if step.is_kept && has_copy(fs, workplace, step) => Ok(None),
         Outcome::Done | Outcome::Kept(_) if step.displaces() && is_apply => {
-            let goes_home = workplace.is_beside();
-            let brought = if goes_home { bring_home(fs, workplace, step) } else { Ok(()) };
-            brought.map(|()| None)
+            if workplace.is_beside() {
+                bring_home(fs, workplace, step)?;
+            }
+            Ok(None)
         }
         Outcome::Lost(_) | Outcome::Failed(_) if is_apply => {
             forget(fs, workplace, step)?;

@@ -2,10 +2,9 @@
 
 use super::{Carrier, Outcome, outcome_of};
 use crate::fs::{At, Result};
-use crate::sync::Conflict;
-use crate::sync::Seen;
 use crate::sync::apply::workplace::name;
 use crate::sync::journal::{Act, Step};
+use crate::sync::{Conflict, Seen};
 
 /// It stays with the undo data.
 const KEPT: Outcome = Outcome::Kept(Conflict::Changed);
