@@ -70,7 +70,7 @@ use crate::supervise::{Ended, Outcome};
 
 /// What became of a run's changes.
 #[derive(Debug)]
-pub(crate) struct Finished {
+pub(crate) struct SyncEnd {
     /// How it was to be written back.
     pub(crate) rules: SyncRules,
     /// The state the run is in; `None` when nothing is kept of it.
@@ -94,7 +94,7 @@ pub(crate) struct Finished {
     pub(crate) unnoted: Option<StateError>,
 }
 
-impl Finished {
+impl SyncEnd {
     /// Returns whether changes of a mount wait for the user; after an error all do.
     fn waits(&self, at: &GuestPath) -> bool {
         self.error.is_some() || self.written.waits_at(at)
@@ -136,7 +136,7 @@ pub(crate) fn finish(
     record: Option<Record>,
     ended: &Ended,
     memory: Vec<OwnedFd>,
-) -> Result<Option<Finished>, StateError> {
+) -> Result<Option<SyncEnd>, StateError> {
     let Some(run) = prepared.into_run() else { return Ok(None) };
     match record {
         Some(record) => end(run, record, ended, memory, &private(plan)).map(Some),
@@ -166,9 +166,9 @@ fn end(
     ended: &Ended,
     memory: Vec<OwnedFd>,
     private: &[PathBuf],
-) -> Result<Finished, StateError> {
+) -> Result<SyncEnd, StateError> {
     let fate = held::fate(fate(record.sync.mode, ended), &run, &mut record)?;
-    let mut finished = Finished {
+    let mut finished = SyncEnd {
         rules: record.sync.clone(),
         state: None,
         written: WrittenBack::default(),
@@ -277,7 +277,7 @@ fn settle(run: &RunDir, record: &Record, private: &[PathBuf]) -> Result<(), Stat
 }
 
 /// Returns the state of a run of which a layer is lost.
-fn what_is_left(run: &RunDir, record: &Record, finished: &Finished) -> Option<RunState> {
+fn what_is_left(run: &RunDir, record: &Record, finished: &SyncEnd) -> Option<RunState> {
     let mut on_disk = record.mounts.iter().filter(|mount| !mount.in_memory);
     let is_begun = run.has(&OsFs, JOURNAL).unwrap_or(true);
     if is_begun || on_disk.any(|mount| finished.waits(&mount.at)) {

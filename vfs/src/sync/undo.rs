@@ -4,6 +4,7 @@ mod doubtful;
 mod inverse;
 mod repositories;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -82,56 +83,21 @@ fn take_back(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     mounts: &[MountPlace<'_>],
-    (selected, doubt): (&Selected<'_>, Doubt),
+    whose: (&Selected<'_>, Doubt),
 ) -> Result<Vec<UndoReport>, SyncError> {
     if journal::has_journal(fs, run.dir)? {
         return Err(SyncError::Unfinished);
     }
-    let mut ledger = Ledger::read(fs, run.dir)?;
-    let alone = Alone::read(fs, run.dir);
+    let ledger = Ledger::read(fs, run.dir)?;
     clear(fs, run, mounts, &ledger)?;
-    let mut batch = Batch::new(Direction::Undo, &ledger);
-    let (mut workplaces, mut reports, mut objects) = (Vec::new(), Vec::new(), Vec::new());
-    for mount in mounts {
-        let chosen = |path: &Path| selected(mount.number, path);
-        let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
-        if !is_root(fs, mount, &ledger)? {
-            report.is_other_root = ledger.applied(mount.number).any(|(path, _)| chosen(path));
-        } else if ledger.knows(mount.number) {
-            let kept = Repositories::look(fs, mount, (&ledger, &alone), &chosen)?;
-            let doubtful = Doubtful::of(&ledger, mount.number, doubt);
-            report.later = doubtful.among(&chosen);
-            let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
-            report.changed_since.extend(kept.told.iter().cloned());
-            let settled = ledger.settled(mount.number);
-            let mut workplace = Workplace::open(fs, run, mount, &|root| settled.has(root))?;
-            let part = must_move(fs, &mut workplace, Moves::of_steps(ledger.steps(mount.number)));
-            let part = part.and_then(|()| {
-                let known = (&ledger, &alone.files(mount.number), &kept.refreshed);
-                inverse::invert(fs, &mut workplace, mount, known, (&chosen, &mut report))
-            });
-            let part = part.inspect_err(|_| drop(clear(fs, run, mounts, &ledger)))?;
-            batch.mounts.push(part);
-            workplaces.push(workplace);
-            objects.push((mount.number, kept.objects));
-        }
-        reports.push(report);
+    let mut planned = Planned::new(fs, run, ledger);
+    let parts = mounts.iter().try_for_each(|mount| planned.add(mount, whose));
+    parts.inspect_err(|_| drop(clear(fs, run, mounts, &planned.ledger)))?;
+    if planned.batch.mounts.iter().all(|part| part.steps.is_empty()) {
+        return planned.end_empty(mounts);
     }
-    let has_forgotten = ledger.forget(&objects);
-    if batch.mounts.iter().all(|part| part.steps.is_empty()) {
-        let mut has_noted = false;
-        for (workplace, part) in workplaces.iter_mut().zip(&batch.mounts) {
-            has_noted |= leave(fs, workplace, &mut ledger, part.root_time)?;
-        }
-        clear(fs, run, mounts, &ledger)?;
-        if has_forgotten {
-            ledger.store(fs, run.dir)?;
-        } else if has_noted {
-            // Without it, the next write-back takes the stage for a change of the host's, and says so.
-            drop(ledger.store(fs, run.dir));
-        }
-        return Ok(reports);
-    }
+    let Planned { mut ledger, mut batch, mut workplaces, mut reports, objects, .. } = planned;
+    ledger.forget(&objects);
     let displaced = follow::displaced(&ledger, mounts.iter().map(|mount| mount.number));
     publish_or_clear(fs, run, mounts, (&batch, &workplaces), &ledger)?;
     let (outcomes, aside) = carry_out(fs, run, &mut ledger, (&mut batch, &mut workplaces))?;
@@ -144,6 +110,85 @@ fn take_back(
         report.set_aside.extend(aside.map(|it| it.place.clone()));
     }
     Ok(reports)
+}
+
+/// What is to be taken back, mount by mount.
+struct Planned<'a> {
+    fs: &'a dyn Fs,
+    run: &'a RunPlace<'a>,
+    ledger: Ledger,
+    alone: Alone,
+    batch: Batch,
+    workplaces: Vec<Workplace<'a>>,
+    reports: Vec<UndoReport>,
+    /// Objects of repositories that stay, by mount.
+    objects: Vec<(u32, BTreeSet<PathBuf>)>,
+}
+
+impl<'a> Planned<'a> {
+    fn new(fs: &'a dyn Fs, run: &'a RunPlace<'a>, ledger: Ledger) -> Self {
+        let batch = Batch::new(Direction::Undo, &ledger);
+        let (workplaces, reports, objects) = (Vec::new(), Vec::new(), Vec::new());
+        let alone = Alone::read(fs, run.dir);
+        Self { fs, run, ledger, alone, batch, workplaces, reports, objects }
+    }
+
+    fn add(
+        &mut self,
+        mount: &MountPlace<'a>,
+        (selected, doubt): (&Selected<'_>, Doubt),
+    ) -> Result<(), SyncError> {
+        let chosen = |path: &Path| selected(mount.number, path);
+        let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
+        if !is_root(self.fs, mount, &self.ledger)? {
+            report.is_other_root = self.ledger.applied(mount.number).any(|(path, _)| chosen(path));
+        } else if self.ledger.knows(mount.number) {
+            self.add_known(mount, (&chosen, doubt), &mut report)?;
+        }
+        self.reports.push(report);
+        Ok(())
+    }
+
+    /// Adds a mount that was written back to.
+    fn add_known(
+        &mut self,
+        mount: &MountPlace<'a>,
+        (chosen, doubt): (&dyn Fn(&Path) -> bool, Doubt),
+        report: &mut UndoReport,
+    ) -> Result<(), SyncError> {
+        let Self { fs, ledger, alone, .. } = self;
+        let kept = Repositories::look(*fs, mount, (ledger, alone), &chosen)?;
+        let doubtful = Doubtful::of(ledger, mount.number, doubt);
+        report.later = doubtful.among(&chosen);
+        let chosen = |path: &Path| chosen(path) && !kept.keep(path) && !doubtful.has(path);
+        report.changed_since.extend(kept.told.iter().cloned());
+        let settled = ledger.settled(mount.number);
+        let mut workplace = Workplace::open(*fs, self.run, mount, &|root| settled.has(root))?;
+        must_move(*fs, &mut workplace, Moves::of_steps(ledger.steps(mount.number)))?;
+        let known = (&*ledger, &alone.files(mount.number), &kept.refreshed);
+        let part = inverse::invert(*fs, &mut workplace, mount, known, (&chosen, report))?;
+        self.batch.mounts.push(part);
+        self.workplaces.push(workplace);
+        self.objects.push((mount.number, kept.objects));
+        Ok(())
+    }
+
+    /// Ends where nothing is to be taken back.
+    fn end_empty(mut self, mounts: &[MountPlace<'_>]) -> Result<Vec<UndoReport>, SyncError> {
+        let has_forgotten = self.ledger.forget(&self.objects);
+        let mut has_noted = false;
+        for (workplace, part) in self.workplaces.iter_mut().zip(&self.batch.mounts) {
+            has_noted |= leave(self.fs, workplace, &mut self.ledger, part.root_time)?;
+        }
+        clear(self.fs, self.run, mounts, &self.ledger)?;
+        if has_forgotten {
+            self.ledger.store(self.fs, self.run.dir)?;
+        } else if has_noted {
+            // Without it, the next write-back takes the stage for a change of the host's, and says so.
+            drop(self.ledger.store(self.fs, self.run.dir));
+        }
+        Ok(self.reports)
+    }
 }
 
 /// Says of each step what became of it.

@@ -146,6 +146,17 @@ impl Streams {
     }
 }
 
+/// An action whose command has ended.
+struct Executed {
+    end: End,
+    no_keyring: bool,
+    observed: Option<Observed>,
+    /// What it wrote, where that is kept.
+    own: Option<[OwnedFd; 2]>,
+    /// Where it was executed, with what it left.
+    before: Before,
+}
+
 impl<'d> Performer<'d> {
     /// Executes actions of builds, whose runs are kept in these directories.
     pub(super) fn new(dirs: &'d Dirs) -> Self {
@@ -231,11 +242,45 @@ impl<'d> Performer<'d> {
         let ready = self.next.take().and_then(Next::made);
         let (wish, planned) = self.planned(order)?;
         let plan = &planned.plan;
+        let Place { before, mut capturer } = self.take_place(store)?;
+        let executed = self.execute((order, &planned), store, (ready, others), before)?;
+        let Executed { end, no_keyring, observed, own, before } = executed;
+        if self.ahead.as_ref().is_none_or(|ahead| !ahead.is_of(plan)) {
+            self.ahead = Repeated::of(plan);
+        }
+        let root = &self.setting.place;
+        let absent = observed.as_ref().map(|it| absent(it, root)).unwrap_or_default();
+        let asked = observed.as_ref().and_then(|it| asked(it, root));
+        let Some(changed) = plan.trees.first() else {
+            return Err(CommandError::new(Kind::Bug, "an action has no tree"));
+        };
+        let publishing = store.publish().map_err(|error| of_store(&error))?;
+        let captured = left((changed, &order.outputs), &before.run, &mut capturer, &publishing)?;
+        self.place = Some(Place { before, capturer });
+        self.last = Some((wish, planned));
+        let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (stdout, stderr) = match &own {
+            Some([out, err]) => (put(&publishing, out)?, put(&publishing, err)?),
+            None => <(String, String)>::default(),
+        };
+        let (changed, refused) = told(&captured);
+        let tree = captured.tip;
+        Ok(Done { end, tree, stdout, stderr, changed, refused, absent, asked, no_keyring, took_ms })
+    }
+
+    /// Has the command run, with what is ready for it; the sandbox of the next action begins meanwhile.
+    fn execute(
+        &mut self,
+        (order, planned): (&Order, &Planned),
+        store: &Store<'_>,
+        (ready, others): (Option<Next>, Option<Streams>),
+        before: Before,
+    ) -> Result<Executed, CommandError> {
+        let plan = &planned.plan;
         // One that was begun before is in no control group.
         let has_group = plan.prepare.iter().any(|step| matches!(step, PrepareStep::Cgroup(_)));
         let ready = ready.filter(|_| !has_group);
         let goes_on = order.varied.is_none() && others.is_none() && !has_group;
-        let Place { before, mut capturer } = self.take_place(store)?;
         let whose = (self.dirs.state.as_path(), &planned.id);
         let mut prepared = prepare_in(Some(before), plan, whose, &|_| {})?;
         let (begun, streams) = match (others, ready) {
@@ -255,43 +300,24 @@ impl<'d> Performer<'d> {
                 next = goes_on.then(|| self.begin_next(store)).flatten();
             }
         };
-        let ran = sandbox::run(&planned, &mut prepared, given, &mut notify)?;
+        let ran = sandbox::run(planned, &mut prepared, given, &mut notify)?;
         self.next = next;
         if let Some(server) = &self.server {
             server.close(ran.namespaces);
         }
-        let end = end(&planned, &ran.ended)?;
+        let end = end(planned, &ran.ended)?;
         if let Some(errno) = ran.captured.as_ref().and_then(Capture::failed) {
             return Err(no_stream(errno));
         }
-        if self.ahead.as_ref().is_none_or(|ahead| !ahead.is_of(plan)) {
-            self.ahead = Repeated::of(plan);
-        }
-        let absent = ran.observed.as_ref().map(|it| absent(it, &root)).unwrap_or_default();
-        let asked = ran.observed.as_ref().and_then(|it| asked(it, &root));
         let Some(before) = prepared.into_before() else {
             return Err(CommandError::new(Kind::Bug, "an action has no layer"));
-        };
-        let Some(changed) = plan.trees.first() else {
-            return Err(CommandError::new(Kind::Bug, "an action has no tree"));
         };
         if let Some(path) = half_way(before.run.as_fd()) {
             let message = "a directory is half-way to another name";
             return Err(CommandError::new(Kind::Setup, message).about(path.display()));
         }
-        let publishing = store.publish().map_err(|error| of_store(&error))?;
-        let captured = left((changed, &order.outputs), &before.run, &mut capturer, &publishing)?;
-        self.place = Some(Place { before, capturer });
-        self.last = Some((wish, planned));
-        let took_ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let (stdout, stderr) = match &own {
-            Some([out, err]) => (put(&publishing, out)?, put(&publishing, err)?),
-            None => <(String, String)>::default(),
-        };
         let no_keyring = ran.ended.no_keyring;
-        let (changed, refused) = told(&captured);
-        let tree = captured.tip;
-        Ok(Done { end, tree, stdout, stderr, changed, refused, absent, asked, no_keyring, took_ms })
+        Ok(Executed { end, no_keyring, observed: ran.observed, own, before })
     }
 
     /// Takes away what the last action left where it was executed, once its result is told. Where that can't be

@@ -178,9 +178,7 @@ impl Cache<'_> {
         match RemoteCache::start(order, &outside.withheld) {
             Ok(server) => Ok(Some(Self::Server { server, gone: Cell::new(false) })),
             Err(error @ (AdapterError::Missing(_) | AdapterError::Start { .. })) => {
-                let error = failed("can't use the remote cache", &error);
-                Err(error
-                    .hint("install the package `endow-reapi`, which is part of endow, beside it"))
+                Err(failed("can't use the remote cache", &error).lacking("endow-reapi"))
             }
             Err(error) => {
                 let what = format!("the remote cache is not used: {}", stated.url.value);

@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::report::write_back;
 use crate::cli::runs::locked::{self, Picked};
 use crate::cli::runs::{Act, Kept, Verb};
-use crate::finish::{self, Finished, Landing, TreeEnd, WrittenBack};
+use crate::finish::{self, Landing, SyncEnd, TreeEnd, WrittenBack};
 
 const APPLY: Verb =
     Verb { act: Act::Apply, states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     picked.record.changes = Some(counts(&picked, now));
     let rules = picked.record.sync.clone();
     picked.set_state(state)?;
-    let sync = Finished {
+    let sync = SyncEnd {
         rules,
         state: Some(state),
         written,

@@ -66,12 +66,12 @@ fn rehearse(args: &LearnArgs, output: &Output) -> Result<Value, CommandError> {
     let finished = supervised(&run, output, (passed.events, Purpose::Learn), None);
     aside.end();
     let finished = finished?;
-    outcome::tell(&finished.planned, &finished.ended, output)?;
-    let observed = finished.observed.as_ref().ok_or_else(unseen)?;
+    outcome::tell(&finished.planned, &finished.ran.ended, output)?;
+    let observed = finished.ran.observed.as_ref().ok_or_else(unseen)?;
     let kept = Kept::of(&finished, observed);
     let surroundings = &finished.planned.surroundings;
     Lessons::of(surroundings).add(finished.planned.id.as_str(), &kept).map_err(not_kept)?;
-    Ok(report::outcome(&finished.ended))
+    Ok(report::outcome(&finished.ran.ended))
 }
 
 fn unseen() -> CommandError {

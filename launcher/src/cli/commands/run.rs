@@ -55,25 +55,25 @@ pub(crate) fn run(
         Ok(run) => {
             let mut written = Ok(());
             if output.is_json() || !reports.are_none() {
-                let failure = outcome::failure(&run.planned, &run.ended);
+                let failure = outcome::failure(&run.planned, &run.ran.ended);
                 let report = Report::of_run(&run).with(&passed.inherited).failed(failure.as_ref());
                 written = reports.write(&report);
                 if output.is_json() {
                     output.json(report.value());
                 }
             }
-            run.connections.iter().for_each(|log| connections::tell(log, output));
-            run.settings.iter().for_each(|left| git_settings::tell(left, output));
-            tell_denials(args, run.observed.as_ref(), output);
+            run.ran.connections.iter().for_each(|log| connections::tell(log, output));
+            run.ran.settings.iter().for_each(|left| git_settings::tell(left, output));
+            tell_denials(args, run.ran.observed.as_ref(), output);
             remember(args, &run, output);
-            failure_hints::tell(&run.planned, &run.ended, output);
-            let code = outcome::tell(&run.planned, &run.ended, output);
+            failure_hints::tell(&run.planned, &run.ran.ended, output);
+            let code = outcome::tell(&run.planned, &run.ran.ended, output);
             let code = code.map(|code| not_done::weigh(&run, write_back::tell(&run, code, output)));
             let code = code.and_then(|code| with_report(code, written, output));
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
             }
-            let outcome = run.ended.outcome;
+            let outcome = run.ran.ended.outcome;
             // Nothing follows but the end of the process, which frees everything at once.
             std::mem::forget(run);
             if let (false, Ok(code)) = (args.amendment.is_foreign, &code) {
@@ -217,7 +217,7 @@ fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
 
 /// What it asked for counts for `endow learn`, and what it used for `endow profile trim`.
 fn remember(args: &RunArgs, run: &Finished, output: &Output) {
-    let Some(observed) = run.observed.as_ref().filter(|_| args.explain) else { return };
+    let Some(observed) = run.ran.observed.as_ref().filter(|_| args.explain) else { return };
     let lessons = Lessons::of(&run.planned.surroundings);
     if let Err(error) = lessons.add(run.planned.id.as_str(), &Kept::of(run, observed)) {
         output.problem("can't remember what the run asked for", &error);
@@ -269,18 +269,8 @@ pub(crate) fn supervised(
     let earlier = args.from.as_deref().map(earlier::open).transpose()?;
     let facts = earlier.as_ref().map(earlier::facts).transpose()?;
     let request = Request { earlier: facts, ..request(args, output, purpose) };
-    let mut settled = settled(args, purpose)?;
     let captured = request.captured;
-    let mut begun = begin_early(&mut settled, (args, &request), opened);
-    begin_own(args, &settled, output);
-    let planned = stages::decide(settled, request, &mut |sketch| {
-        if let Some(begun) = &mut begun {
-            begun.go_on(sketch);
-        }
-    })?;
-    tell_limits(&planned, output);
-    #[cfg(feature = "test-switches")]
-    let planned = planned.without(&stages::taken_away(&args.test_without));
+    let (planned, begun) = decided(args, output, (request, purpose), opened)?;
     events.planned(&planned);
     let start = Instant::now();
     let terminal = Terminal::remember();
@@ -293,12 +283,7 @@ pub(crate) fn supervised(
         events.notice(&notice);
         tell_meanwhile(&notice, &planned, output);
     };
-    let record = record::of_run(&planned, &prepared);
-    let record = record.map(|record| Record { name: args.name.clone(), ..record });
-    let naming = args.name.as_ref().map(|name| names::take(name, &planned.surroundings.dirs.state));
-    let naming = naming.transpose()?;
-    record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
-    drop(naming);
+    let record = recorded(args, &planned, &prepared)?;
     let given = Given {
         begun,
         terminal: terminal.as_ref(),
@@ -309,27 +294,51 @@ pub(crate) fn supervised(
         ..Given::default()
     };
     let run = || sandbox::run(&planned, &mut prepared, given, &mut notify);
-    let ran = output.without_waiting(run)?.without_namespaces();
+    let mut ran = output.without_waiting(run)?.without_namespaces();
     events.ended(&ran.ended, output);
     let finishing = Instant::now();
     tell_dropped(&planned, &prepared, output);
-    let sync =
-        finish(&planned.plan, prepared, record, &ran.ended, ran.layers).map_err(disordered)?;
-    let (spawn_time, run_time, sync_time) = (ran.spawn_time, ran.run_time, finishing.elapsed());
+    let layers = std::mem::take(&mut ran.layers);
+    let sync = finish(&planned.plan, prepared, record, &ran.ended, layers).map_err(disordered)?;
+    let Ran { spawn_time, run_time, .. } = ran;
+    let sync_time = finishing.elapsed();
     let phases = Phases { took: planned.took, prepare_time, spawn_time, run_time, sync_time };
-    let Ran { ended, captured, settings, connections, bridges, observed, not_done, .. } = ran;
-    Ok(Finished {
-        planned,
-        ended,
-        sync,
-        phases,
-        captured,
-        settings,
-        connections,
-        observed,
-        bridges,
-        not_done,
-    })
+    Ok(Finished { planned, ran, sync, phases })
+}
+
+/// Decides what is run, and says what that leaves out; its sandbox begins meanwhile.
+fn decided(
+    args: &RunArgs,
+    output: &Output,
+    (request, purpose): (Request, Purpose),
+    opened: Option<Begun>,
+) -> Result<(Planned, Option<Begun>), CommandError> {
+    let mut settled = settled(args, purpose)?;
+    let mut begun = begin_early(&mut settled, (args, &request), opened);
+    begin_own(args, &settled, output);
+    let planned = stages::decide(settled, request, &mut |sketch| {
+        if let Some(begun) = &mut begun {
+            begun.go_on(sketch);
+        }
+    })?;
+    tell_limits(&planned, output);
+    #[cfg(feature = "test-switches")]
+    let planned = planned.without(&stages::taken_away(&args.test_without));
+    Ok((planned, begun))
+}
+
+/// Has the state remember the run, under its name; nobody else takes that meanwhile.
+fn recorded(
+    args: &RunArgs,
+    planned: &Planned,
+    prepared: &Prepared,
+) -> Result<Option<Record>, CommandError> {
+    let record = record::of_run(planned, prepared);
+    let record = record.map(|record| Record { name: args.name.clone(), ..record });
+    let state = &planned.surroundings.dirs.state;
+    let _naming = args.name.as_ref().map(|name| names::take(name, state)).transpose()?;
+    record.as_ref().map_or(Ok(()), |record| prepared.record(record))?;
+    Ok(record)
 }
 
 /// What is asked of the plan, of a run that goes on from no other.

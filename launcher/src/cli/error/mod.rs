@@ -130,6 +130,11 @@ impl CommandError {
         self
     }
 
+    /// Adds where a program of endow's own comes from, which was not found.
+    pub(crate) fn lacking(self, program: &str) -> Self {
+        self.hint(format!("install the package `{program}`, which is part of endow, beside it"))
+    }
+
     /// Adds who asked for it.
     fn asked_by(self, origin: &Origin) -> Self {
         match origin {

@@ -20,7 +20,7 @@ impl Kept {
     /// Returns what is remembered of a run whose paths were observed.
     pub(crate) fn of(run: &Finished, observed: &Observed) -> Self {
         let denials = observed.denials.iter().filter_map(|it| Missed::of_denial(&it.denial));
-        let entries = run.connections.iter().flat_map(Log::entries);
+        let entries = run.ran.connections.iter().flat_map(Log::entries);
         let missed = denials.chain(entries.filter_map(Missed::of_connection)).collect();
         Self { missed, lesson: used::lesson(run, observed) }
     }

@@ -27,7 +27,7 @@ pub(crate) fn grants(policy: &Policy) -> Vec<(String, Origin)> {
 pub(super) fn lesson(run: &Finished, observed: &Observed) -> Lesson {
     let policy = &run.planned.found.policy;
     let paths = paths(run, observed);
-    let entries = || run.connections.iter().flat_map(Log::entries);
+    let entries = || run.ran.connections.iter().flat_map(Log::entries);
     let mut grants: BTreeMap<String, bool> = BTreeMap::new();
     for mount in &policy.mounts {
         if matches!(mount.backend, BackendSpec::Physical { .. }) {

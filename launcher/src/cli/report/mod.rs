@@ -22,17 +22,15 @@ use super::args::RunArgs;
 use super::error::CommandError;
 use super::sources::digest;
 use super::stages::{Planned, Took};
-use crate::adapters::Asked;
 use crate::cli::output::json_text;
 use crate::cli::run::bridges;
 use crate::cli::run::descriptors::Inherited;
-use crate::cli::run::not_done::NotDone;
-use crate::finish::{self, LeftSettings};
-use crate::network::Log;
+use crate::cli::run::sandbox::Ran;
+use crate::finish;
 use crate::plan::awaited::AwaitedMount;
 use crate::plan::place::Placed;
 use crate::plan::{Environment, TreeFact};
-use crate::supervise::{Capture, Ended, Observed};
+use crate::supervise::{Capture, Ended};
 
 /// How long each phase took.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,22 +46,10 @@ pub(crate) struct Phases {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) planned: Planned,
-    pub(crate) ended: Ended,
+    pub(crate) ran: Ran,
     /// What became of its changes; `None` without copy-on-write mounts.
-    pub(crate) sync: Option<finish::Finished>,
+    pub(crate) sync: Option<finish::SyncEnd>,
     pub(crate) phases: Phases,
-    /// What the command wrote, when that was kept.
-    pub(crate) captured: Option<Capture>,
-    /// What the command changed in its copies of repositories' settings, where it had any.
-    pub(crate) settings: Option<Vec<LeftSettings>>,
-    /// What was connected and refused, when a network was served.
-    pub(crate) connections: Option<Log>,
-    /// What was asked for and refused, when that was seen.
-    pub(crate) observed: Option<Observed>,
-    /// What was asked for over bridges, when any were open.
-    pub(crate) bridges: Option<Asked>,
-    /// What was not done in live mounts.
-    pub(crate) not_done: NotDone,
 }
 
 /// A report, ready to be written.
@@ -75,7 +61,7 @@ pub(crate) struct Report {
 impl Report {
     /// Makes the report of a run that ended.
     pub(crate) fn of_run(run: &Finished) -> Self {
-        let Finished { planned, ended, phases, .. } = run;
+        let Finished { planned, ran: Ran { ended, .. }, phases, .. } = run;
         let phases = *phases;
         let enforcement = &planned.plan.enforcement;
         let degradations = enforcement.degradations.iter();
@@ -114,15 +100,15 @@ impl Report {
             set(&mut value, "checkpoint", write_back::checkpoint(sync));
             set(&mut value, "trees", trees::value(&sync.trees));
         }
-        set(&mut value, "missed", run.not_done.list(&planned.plan));
-        set(&mut value, "git_settings", git_settings::list(run.settings.as_deref()));
-        set(&mut value, "unsearched", run.not_done.mounts(&planned.plan));
-        let observed = run.observed.as_ref();
-        set(&mut value, "denials", denials::list(observed, run.connections.as_ref()));
+        set(&mut value, "missed", run.ran.not_done.list(&planned.plan));
+        set(&mut value, "git_settings", git_settings::list(run.ran.settings.as_deref()));
+        set(&mut value, "unsearched", run.ran.not_done.mounts(&planned.plan));
+        let observed = run.ran.observed.as_ref();
+        set(&mut value, "denials", denials::list(observed, run.ran.connections.as_ref()));
         set(&mut value, "denials_left_out", json!(observed.map(|observed| observed.left_out)));
-        set(&mut value, "bridges", bridges::list(run.bridges.as_ref()));
-        set(&mut value, "connections", connections::list(run.connections.as_ref()));
-        add_captured(&mut value, run.captured.as_ref());
+        set(&mut value, "bridges", bridges::list(run.ran.bridges.as_ref()));
+        set(&mut value, "connections", connections::list(run.ran.connections.as_ref()));
+        add_captured(&mut value, run.ran.captured.as_ref());
         Self { value }
     }
 

@@ -32,12 +32,12 @@ const LIST_MAX: usize = 10_000;
 pub(crate) fn tell(run: &Finished, code: ExitCode, output: &Output) -> ExitCode {
     let Some(sync) = &run.sync else { return code };
     let is_short = say(sync, run.planned.id.as_str(), output);
-    let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
+    let succeeded = matches!(run.ran.ended.outcome, Outcome::Exited(0));
     if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
 }
 
 /// Says what the user must know; returns whether something that was to be written back was not.
-pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
+pub(crate) fn say(sync: &finish::SyncEnd, id: &str, output: &Output) -> bool {
     if !sync.foreign.is_empty() {
         let names: Vec<String> = sync.foreign.iter().map(ToString::to_string).collect();
         output.notice(&unchangeable(&names));
@@ -73,7 +73,7 @@ pub(crate) fn say(sync: &finish::Finished, id: &str, output: &Output) -> bool {
     is_short(sync) || is_tree_short
 }
 
-fn not_written_back(sync: &finish::Finished, error: &WriteBackError) -> &'static str {
+fn not_written_back(sync: &finish::SyncEnd, error: &WriteBackError) -> &'static str {
     match (sync.lost.is_empty(), error.is_begun()) {
         (true, true) => "changes are kept, and some may be written back",
         (true, false) => "changes are kept and not written back",
@@ -82,7 +82,7 @@ fn not_written_back(sync: &finish::Finished, error: &WriteBackError) -> &'static
 }
 
 /// Says what of a live workspace can't be taken back.
-fn tell_checkpoint(sync: &finish::Finished, output: &Output) {
+fn tell_checkpoint(sync: &finish::SyncEnd, output: &Output) {
     match &sync.checkpoint {
         None => {}
         Some(Err(error)) => output.problem("nothing of the workspace can be taken back yet", error),
@@ -132,7 +132,7 @@ pub(crate) fn why(left: Left) -> &'static str {
 }
 
 /// Returns the report's `checkpoint`; `null` where none was made.
-pub(crate) fn checkpoint(sync: &finish::Finished) -> Value {
+pub(crate) fn checkpoint(sync: &finish::SyncEnd) -> Value {
     match &sync.checkpoint {
         None => Value::Null,
         Some(Err(error)) => json!({"error": in_one_line(error)}),
@@ -159,7 +159,7 @@ pub(crate) fn unchangeable(names: &[String]) -> String {
 }
 
 /// Returns whether something that was to be written back was not.
-fn is_short(sync: &finish::Finished) -> bool {
+fn is_short(sync: &finish::SyncEnd) -> bool {
     let reports = sync.written.mounts.iter().map(|(_, report)| report);
     let of_report = |report: &SyncReport| {
         let lost = report.conflicts.iter().any(|it| it.winner == Winner::Host);
@@ -203,7 +203,7 @@ enum Weight {
     Short,
 }
 
-fn lines(sync: &finish::Finished, id: &str) -> Vec<Line> {
+fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
     let written = &sync.written;
     let is_lost = |it: &InView| sync.lost.iter().any(|lost| lost.at == it.at);
     // What was taken out of a live mount waits on nobody's wish.
@@ -266,7 +266,7 @@ fn set_aside(report: &SyncReport) -> Vec<&Path> {
 }
 
 /// Whether changes that wait do so because the run was ended: they were to be written back.
-fn is_unasked(sync: &finish::Finished) -> bool {
+fn is_unasked(sync: &finish::SyncEnd) -> bool {
     sync.rules.mode == SyncMode::Apply
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn some(names: &[String]) -> String {
 }
 
 /// Returns the report's `changes`.
-pub(crate) fn changes(sync: &finish::Finished) -> Value {
+pub(crate) fn changes(sync: &finish::SyncEnd) -> Value {
     let mut lists: [Vec<Value>; 4] = Default::default();
     let applied = sync.written.mounts.iter().map(|(at, report)| (at, &report.applied));
     let waiting = sync.written.waiting.iter().map(|(at, changes)| (at, changes));
@@ -313,7 +313,7 @@ pub(crate) fn changes(sync: &finish::Finished) -> Value {
 }
 
 /// Returns the report's `sync`.
-pub(crate) fn sync(sync: &finish::Finished) -> Value {
+pub(crate) fn sync(sync: &finish::SyncEnd) -> Value {
     let mounts = &sync.written.mounts;
     let applied: usize = mounts.iter().map(|(_, report)| report.applied.len()).sum();
     let each = |of: &dyn Fn(&InView, &SyncReport) -> Vec<Value>| -> Vec<Value> {

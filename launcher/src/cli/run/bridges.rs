@@ -15,7 +15,6 @@ use crate::supervise::Bridging;
 
 /// The program that stands at both ends of bridges.
 const PROGRAM: &str = "endow-bridge";
-const INSTALL: &str = "install the package `endow-bridge`, which is part of endow, beside it";
 
 /// Adds a read-only mount of that program for each name by which programs look for a bridge.
 pub(crate) fn grant(policy: &mut Policy) -> Result<(), CommandError> {
@@ -36,7 +35,7 @@ pub(crate) fn grant(policy: &mut Policy) -> Result<(), CommandError> {
 }
 
 fn beside_endow() -> Result<HostPath, CommandError> {
-    let failed = |what: &str| CommandError::new(Kind::Setup, what).hint(INSTALL);
+    let failed = |what: &str| CommandError::new(Kind::Setup, what).lacking(PROGRAM);
     let own = std::env::current_exe().and_then(|own| own.with_file_name(PROGRAM).canonicalize());
     let path =
         own.map_err(|error| failed("can't open bridges: no program endow-bridge").cause(error))?;
@@ -90,7 +89,7 @@ fn order(bridges: &OpenBridges, nearby: Nearby) -> BridgeOrder {
 fn not_served(error: &AdapterError, withheld: &[String]) -> CommandError {
     let this = CommandError::new(Kind::Setup, "can't open bridges").cause(error).because(error);
     match error {
-        AdapterError::Missing(_) => this.hint(INSTALL),
+        AdapterError::Missing(_) => this.lacking(PROGRAM),
         AdapterError::Refused(_) => {
             let this = this.hint(
                 "programs are taken from directories of PATH that no mount of this run lets be written",

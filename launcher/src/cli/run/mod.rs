@@ -13,4 +13,5 @@ pub(crate) mod opening;
 pub(crate) mod outcome;
 pub(crate) mod record;
 pub(crate) mod sandbox;
+mod services;
 pub(crate) mod unseen_git;

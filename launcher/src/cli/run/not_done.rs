@@ -67,8 +67,8 @@ impl NotDone {
 /// Returns the exit code: where a protected name is still there it may steer a program outside, and what was hidden can be
 /// read by the next run, so a success is none. What could not be searched is told: it may have been so before the run.
 pub(crate) fn weigh(run: &Finished, code: ExitCode) -> ExitCode {
-    let succeeded = matches!(run.ended.outcome, Outcome::Exited(0));
-    let NotDone { missed, shown, displaced } = &run.not_done;
+    let succeeded = matches!(run.ran.ended.outcome, Outcome::Exited(0));
+    let NotDone { missed, shown, displaced } = &run.ran.not_done;
     let stays = |it: &Missed| it.why == Why::Stays;
     let is_short = missed.iter().any(stays) || !shown.is_empty() || !displaced.is_empty();
     if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }

@@ -6,29 +6,27 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use endow_policy::{Bridge, GuestPath, HostPath, Network, SshAgentOrder};
+use endow_policy::{GuestPath, HostPath};
 use endow_vfs::state::{Record, RunDir};
 use rustix::io::Errno;
 
-use super::bridges;
 use super::denial;
 use super::guard::{self, Heard};
 use super::not_done::NotDone;
-use crate::adapters::{self, AdapterError, Asked, SecretsError, SshAgentFilter};
+use super::services::Services;
+use crate::adapters::Asked;
 use crate::apply::{Begun, Prepared, SpawnError, spawn};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::report::denials::DenialsFile;
 use crate::cli::stages::Planned;
 use crate::finish::{self, LeftSettings, Published};
-use crate::network::nearby::Surroundings;
-use crate::network::{self, Log, PublishError, Served};
+use crate::network::Log;
+use crate::plan::Plan;
 use crate::plan::step::{Buffered, InitStep, Upper};
-use crate::plan::{ChosenKeys, Plan, ssh_agent};
 use crate::probe::{DeniedNames, HostObjects};
 use crate::supervise::{
-    self, Adapters, Attempt, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice,
-    Observed, Observer, Over, PublishedFile, Publisher, PutBack, Recorder, Renewal, Supervised,
-    Terminal,
+    self, Attempt, Calls, Capture, End, Ended, Judge, Layers, Left, Measured, Notice, Observed,
+    Observer, Over, PublishedFile, Publisher, PutBack, Recorder, Renewal, Supervised, Terminal,
 };
 use crate::sys;
 
@@ -110,6 +108,7 @@ fn run_watched(
     (since, notify): (SystemTime, &mut dyn FnMut(Notice)),
 ) -> Result<Ran, CommandError> {
     let plan = &planned.plan;
+    let Given { begun, terminal, capture, tells_processes, rests, record, part_of } = given;
     if plan.supervise.die_with_parent {
         sys::start::die_with(sys::start::parent())
             .map_err(failed("can't end with the process that started endow"))?;
@@ -123,7 +122,7 @@ fn run_watched(
     let judge: Judge<'_> = Box::new(|asked, is_there| {
         let tree = || tree.get_or_init(HostObjects::new);
         let questions = questions.get_or_init(|| denial::questions(planned, tree()));
-        let part = given.part_of.filter(|_| !is_there);
+        let part = part_of.filter(|_| !is_there);
         let absent = part.and_then(|(at, of)| denial::left_out(asked, at, of));
         absent.or_else(|| denial::explain(planned, questions, asked, is_there))
     });
@@ -131,37 +130,47 @@ fn run_watched(
     let measured =
         Measured::new(plan.layers_on_disk(), &plan.supervise.limits, &prepared.directory())
             .map_err(failed("can't open a layer"))?;
-    let mut served = network(plan, prepared, given.tells_processes, notify)?;
-    let filter = filter(plan, prepared)?;
-    let bridges = bridges::serve(plan, prepared)?;
-    let broker = served.as_ref().and_then(Served::end_of_broker);
-    let ends = broker.into_iter().chain(filter.as_ref().and_then(SshAgentFilter::end)).collect();
-    let sandbox = spawn(given.begun, plan, prepared)?;
+    let mut services = Services::start(plan, prepared, tells_processes, notify)?;
+    let sandbox = spawn(begun, plan, prepared)?;
     prepared.hand_over();
-    match &mut served {
-        Some(served) => served.take_descriptors(),
-        // Pid 1 keeps the limit of the caller, and so does the command.
-        None if given.rests => drop(sys::fd::take_all()),
-        None => {}
-    }
-    let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session());
-    let supervised = supervised.capturing(given.capture).answering(calls).measuring(measured);
+    services.take_descriptors(rests);
     let guarding = guard::start(planned, watching).map_err(failed("can't watch live mounts"))?;
-    let supervised =
-        supervised.serving(served).guarding(guarding).with_adapters(Adapters::new(bridges, ends));
-    let supervised = supervised.resting(given.rests);
+    let supervised = Supervised::new(sandbox, &plan.supervise, renewal, plan.starts_own_session())
+        .capturing(capture)
+        .answering(calls)
+        .measuring(measured)
+        .guarding(guarding)
+        .resting(rests);
+    let (supervised, filter) = services.hand(supervised);
     let mut set = [supervised];
     let spawned = Instant::now();
     // While pid 1 builds the view there is nothing else to do.
     let recorder = recorded(plan, prepared, set.first());
-    let indexes = finish::open_indexes(given.record);
+    let ended = to_the_end(&mut set, (plan, prepared), (record, terminal), notify)?;
+    drop(filter);
+    let run_time = spawned.elapsed();
+    let [supervised] = set;
+    let left = end_live(supervised, (planned, prepared, since), notify);
+    // Live mounts were looked through for the last time: what changes from now on is not the run's.
+    drop(recorder);
+    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+}
+
+/// Supervises a sandbox until its last process has ended; single files are published meanwhile.
+fn to_the_end(
+    set: &mut [Supervised<'_>],
+    (plan, prepared): (&Plan, &Prepared),
+    (record, terminal): (Option<&Record>, Option<&Terminal>),
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Ended, CommandError> {
+    let indexes = finish::open_indexes(record);
     let mut publisher = None;
     let mut file = DenialsFile::of(&prepared.directory());
     let mut noticed = |notice| {
         file.note(&notice);
         match notice {
             Notice::Started => {
-                publisher = given.record.and_then(|record| published(plan, prepared, record));
+                publisher = record.and_then(|record| published(plan, prepared, record));
             }
             // What is closed from now on is half written. The kill waits for nobody.
             Notice::Killed => publisher.iter().for_each(Publisher::stop),
@@ -169,17 +178,12 @@ fn run_watched(
         }
         notify(notice);
     };
-    let ended = supervise::run(&mut set, given.terminal, &mut |_, notice| noticed(notice))
+    let ended = supervise::run(set, terminal, &mut |_, notice| noticed(notice))
         .map_err(failed("can't supervise"))?;
-    drop((publisher, filter));
-    finish::note_indexes(indexes, prepared.run(), given.record);
-    let (ended, run_time) = (ended.first().copied().ok_or(SpawnError::Killed)?, spawned.elapsed());
-    let ended = if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended };
-    let [supervised] = set;
-    let left = end_live(supervised, (planned, prepared, since), notify);
-    // Live mounts were looked through for the last time: what changes from now on is not the run's.
-    drop(recorder);
-    Ok(ran(plan, left, (ended, spawned - start, run_time), notify))
+    drop(publisher);
+    finish::note_indexes(indexes, prepared.run(), record);
+    let ended = ended.first().copied().ok_or(SpawnError::Killed)?;
+    Ok(if prepared.ran_out_of_memory() { ended.out_of_memory() } else { ended })
 }
 
 /// Does what is still to be done in live mounts. What makes way for hidden names is looked at after that, as all that the
@@ -206,27 +210,6 @@ fn end_live(
     let held = left.renewal.iter().flat_map(|renewal| renewal.put_back(&rules));
     held.for_each(|moved| notify(Notice::Moved(moved)));
     left
-}
-
-/// Prepares the network, with the secrets that are added to what goes out.
-fn network(
-    plan: &Plan,
-    prepared: &mut Prepared,
-    tells_processes: bool,
-    notify: &mut dyn FnMut(Notice),
-) -> Result<Option<Served>, CommandError> {
-    let rules = plan.supervise.network.as_ref();
-    let mut served = rules.map(|rules| serve((plan, rules), notify)).transpose()?;
-    let given = adapters::Given { path: &plan.secret_path, withheld: &plan.withheld_outside };
-    let secrets = adapters::take(&plan.secrets, given).map_err(not_taken)?;
-    prepared.hand(secrets.handed);
-    if let Some(served) = &mut served {
-        served.adding(secrets.broker);
-        if tells_processes {
-            served.naming_processes();
-        }
-    }
-    Ok(served)
 }
 
 /// What is left of a run that is over, with what is told of it late.
@@ -314,71 +297,6 @@ fn kept(plan: &Plan, layers: Vec<OwnedFd>) -> Vec<OwnedFd> {
         .collect()
 }
 
-/// Prepares the network, and says which ports were chosen.
-fn serve(
-    (plan, rules): (&Plan, &Network),
-    notify: &mut dyn FnMut(Notice),
-) -> Result<Served, CommandError> {
-    let nearby = Surroundings::new().map_err(|errno| {
-        failed("can't read this host's addresses and routes, to which no name may lead")(errno)
-            .hint("`ip route show table all` must work here: endow needs sockets of rtnetlink(7)")
-    })?;
-    let mut served = network::serve(rules, nearby).map_err(failed("can't serve the network"))?;
-    for (at, port) in served.publish().map_err(|error| not_published(error, plan))? {
-        notify(Notice::Published(at, port));
-    }
-    Ok(served)
-}
-
-fn not_taken(error: SecretsError) -> CommandError {
-    let this = CommandError::new(Kind::Setup, error.to_string()).because(&error);
-    match &error {
-        SecretsError::Broker(AdapterError::Missing(_)) => {
-            this.hint("install the package `endow-broker`, which is part of endow, beside it")
-        }
-        SecretsError::Secret { .. } | SecretsError::Broker(_) | SecretsError::Pipe { .. } => this,
-    }
-}
-
-/// Starts the filter before the user's ssh-agent, where keys of it may be used.
-fn filter(plan: &Plan, prepared: &mut Prepared) -> Result<Option<SshAgentFilter>, CommandError> {
-    let Some(chosen) = &plan.ssh_agent else { return Ok(None) };
-    let Some(listener) = prepared.take_listener(ssh_agent::SOCKET) else { return Ok(None) };
-    let order = SshAgentOrder {
-        agent: chosen.agent.to_string(),
-        keys: chosen.keys.iter().map(|key| key.value.clone()).collect(),
-        confirm: chosen.confirm.clone(),
-        search: chosen.search.iter().map(ToString::to_string).collect(),
-    };
-    let started = SshAgentFilter::start(&order, listener, &plan.withheld_outside);
-    started.map(Some).map_err(|error| not_filtered(&error, chosen))
-}
-
-fn not_filtered(error: &AdapterError, chosen: &ChosenKeys) -> CommandError {
-    let this = CommandError::new(Kind::Setup, "can't use keys of the ssh-agent");
-    let this = this.about(&chosen.agent).cause(error).because(error);
-    match error {
-        AdapterError::Missing(_) => {
-            this.hint("install the package `endow-ssh-agent`, which is part of endow, beside it")
-        }
-        AdapterError::Refused(_) => this.hint("`ssh-add -l` lists the agent's keys"),
-        AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
-    }
-}
-
-fn not_published(error: PublishError, plan: &Plan) -> CommandError {
-    let login = Bridge::Oauth(Some(error.at.port()));
-    let is_login = plan.bridges.iter().flat_map(|it| &it.open).any(|it| it.value == login);
-    let this = CommandError::new(Kind::Setup, error.to_string());
-    let this = this.cause(io::Error::from(error.errno));
-    if is_login {
-        return this.hint(format!(
-            "a login comes back to no other port than that of `{login}`: end what listens there"
-        ));
-    }
-    this.hint("`--publish 0:PORT` takes a port that is free")
-}
-
 /// Starts recording a live workspace. Where that can't be, there is no record, and the end of the
 /// run says that nothing can be taken back.
 fn recorded(
@@ -408,7 +326,7 @@ fn published(plan: &Plan, prepared: &Prepared, record: &Record) -> Option<Publis
     Publisher::start(&files, publish).ok()
 }
 
-fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {
+pub(super) fn failed(what: &'static str) -> impl FnOnce(Errno) -> CommandError {
     move |errno| CommandError::new(Kind::Setup, what).cause(io::Error::from(errno))
 }
 

@@ -61,15 +61,15 @@ fn execute(options: &Options, output: &Output) -> Result<ExitCode, CommandError>
     let statistics = made(&options.statistics)?;
     let run = supervised(&args, output, (passed.events, Purpose::Run), None)?;
     if let Some(file) = statistics {
-        statistics::write(file, run.ended.usage).map_err(unwritten)?;
+        statistics::write(file, run.ran.ended.usage).map_err(unwritten)?;
     }
-    match run.ended.outcome {
+    match run.ran.ended.outcome {
         Outcome::TimedOut => {
             // Whoever ends by TERM leaves somebody who says what was used.
-            let signal = if run.ended.usage.is_some() { Signal::TERM } else { Signal::KILL };
+            let signal = if run.ran.ended.usage.is_some() { Signal::TERM } else { Signal::KILL };
             Ok(ExitCode::from(exit::of_signal(signal)))
         }
-        _ => outcome::tell(&run.planned, &run.ended, output),
+        _ => outcome::tell(&run.planned, &run.ran.ended, output),
     }
 }
 
