@@ -26,6 +26,7 @@ mod settings;
 mod standing;
 mod times;
 mod told;
+mod varied;
 mod verify;
 mod workers;
 

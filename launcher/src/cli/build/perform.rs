@@ -14,10 +14,10 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
 use endow_vfs::working_copy::Captured;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::environment::{HOME, USER};
-use super::order::{Allowance, Done, End, Order, Varied};
+use super::order::{Allowance, Done, End, Order};
+use super::varied;
 use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, half_way, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
@@ -204,7 +204,7 @@ impl<'d> Performer<'d> {
         if order.varied.is_some() {
             self.next = None;
         }
-        let _one = order.varied.map(vary);
+        let _one = order.varied.map(varied::vary);
         let knew = self.known.is_some();
         match self.try_once(order, store, None) {
             // What was known of the host may be so no more. No command that was started is started again.
@@ -419,33 +419,6 @@ fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
         Outcome::LayerFull => Ok(End::LayerFull),
         Outcome::OutOfMemory => Ok(End::OutOfMemory),
         Outcome::Lost => Err(CommandError::new(Kind::Setup, "the action was ended from outside")),
-    }
-}
-
-/// Sets the other conditions that are set before the command starts; what it gets holds them.
-fn vary(varied: Varied) -> Option<OneProcessor> {
-    std::thread::sleep(Duration::from_millis(varied.wait_ms));
-    OneProcessor::take()
-}
-
-/// This process, and what it starts, on one of its processors.
-struct OneProcessor(CpuSet);
-
-impl OneProcessor {
-    /// Where that is not allowed, all of them stay.
-    fn take() -> Option<Self> {
-        let all = sched_getaffinity(None).ok()?;
-        let last = (0..CpuSet::MAX_CPU).rev().find(|number| all.is_set(*number))?;
-        let mut one = CpuSet::new();
-        one.set(last);
-        sched_setaffinity(None, &one).ok()?;
-        Some(Self(all))
-    }
-}
-
-impl Drop for OneProcessor {
-    fn drop(&mut self) {
-        let _ = sched_setaffinity(None, &self.0);
     }
 }
 
