@@ -389,18 +389,7 @@ impl Lowering {
             InitStep::Hostname { name } => Init::Hostname { name: name.clone().into_bytes() },
             InitStep::Pivot => Init::Pivot,
             InitStep::NoNestedUserns => Init::NoNestedUserns,
-            _ => return self.mount(step),
-        })
-    }
-
-    fn mount(&mut self, step: &InitStep) -> Result<Init, NulError> {
-        Ok(match step {
-            InitStep::Bind { source, at, flags } => Init::Bind {
-                from: self.from(source)?,
-                at: self.mount_point(at)?,
-                attributes: attributes(*flags),
-                recursive: flags.recursive,
-            },
+            InitStep::Bind { source, at, flags } => self.bind(source, at, *flags)?,
             InitStep::Tmpfs { at, size_bytes, inodes, mode, flags } => Init::Tmpfs {
                 at: self.mount_point(at)?,
                 size: CString::new(size_bytes.to_string())?,
@@ -408,18 +397,42 @@ impl Lowering {
                 mode: CString::new(format!("{mode:o}"))?,
                 attributes: attributes(*flags),
             },
-            InitStep::Overlay { lower, upper, at, flags } => Init::Overlay {
-                lower: lower.iter().map(|layer| self.from(layer)).collect::<Result<_, _>>()?,
-                upper: upper.as_ref().map(|upper| self.upper(upper)).transpose()?,
-                at: self.mount_point(at)?,
-                attributes: attributes(*flags),
-            },
+            InitStep::Overlay { lower, upper, at, flags } => {
+                self.overlay((lower, upper.as_ref()), at, *flags)?
+            }
             InitStep::Devpts { at } => Init::Devpts { at: self.mount_point(at)? },
             InitStep::Seal { at } => Init::Seal { at: self.place(at)? },
             InitStep::HandOut { at } => Init::HandOut { at: self.place(at)? },
             InitStep::Proc { at } => Init::Proc { at: self.mount_point(at)? },
             InitStep::Cgroup { at } => Init::Cgroup { at: self.mount_point(at)? },
-            _ => Init::AttachRoot,
+        })
+    }
+
+    fn bind(
+        &mut self,
+        source: &Source,
+        at: &GuestPath,
+        flags: MountFlags,
+    ) -> Result<Init, NulError> {
+        Ok(Init::Bind {
+            from: self.from(source)?,
+            at: self.mount_point(at)?,
+            attributes: attributes(flags),
+            recursive: flags.recursive,
+        })
+    }
+
+    fn overlay(
+        &mut self,
+        (lower, upper): (&[Source], Option<&step::Upper>),
+        at: &GuestPath,
+        flags: MountFlags,
+    ) -> Result<Init, NulError> {
+        Ok(Init::Overlay {
+            lower: lower.iter().map(|layer| self.from(layer)).collect::<Result<_, _>>()?,
+            upper: upper.map(|upper| self.upper(upper)).transpose()?,
+            at: self.mount_point(at)?,
+            attributes: attributes(flags),
         })
     }
 
