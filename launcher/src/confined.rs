@@ -6,7 +6,7 @@ mod service;
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -192,16 +192,8 @@ fn is_answering(answer: &OwnedFd, progress: &File) -> bool {
 fn close_others(own: [BorrowedFd<'_>; 2], reach: &Reach<'_>) -> Result<(), Errno> {
     let all = [&reach.write, &reach.link, &reach.keep];
     let kept = all.into_iter().flatten().copied().chain(own);
-    let mut kept: Vec<u32> = kept.map(|fd| fd.as_raw_fd().cast_unsigned()).collect();
-    kept.sort_unstable();
-    let mut first = 3;
-    for number in kept.into_iter().filter(|number| *number >= 3) {
-        if number > first {
-            sys::fd::close_between(first, number - 1)?;
-        }
-        first = number + 1;
-    }
-    sys::fd::close_between(first, u32::MAX)
+    let mut kept: Vec<RawFd> = kept.map(|fd| fd.as_raw_fd()).collect();
+    sys::fd::close_from(3, &mut kept)
 }
 
 /// Gives up all that the work does not need. It dies with its caller.

@@ -163,9 +163,7 @@ impl ForkServer {
 fn alone(socket: &OwnedFd) -> Result<(), Errno> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     rustix::thread::set_name(c"endow-fork")?;
-    let number = socket.as_raw_fd().cast_unsigned();
-    sys::fd::close_between(3, number - 1)?;
-    sys::fd::close_between(number + 1, u32::MAX)
+    sys::fd::close_from(3, &mut [socket.as_raw_fd()])
 }
 
 /// What makes first processes.

@@ -201,9 +201,5 @@ fn now_ms() -> i64 {
 /// Closes everything but the socket: a stream held here would keep a reader outside waiting, and
 /// a descriptor of the host would outlive its use.
 fn keep_only(socket: &OwnedFd) -> Result<(), Errno> {
-    let number = socket.as_raw_fd().cast_unsigned();
-    if let Some(below) = number.checked_sub(1) {
-        sys::fd::close_between(0, below)?;
-    }
-    sys::fd::close_between(number + 1, u32::MAX)
+    sys::fd::close_from(0, &mut [socket.as_raw_fd()])
 }

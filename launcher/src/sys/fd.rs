@@ -39,9 +39,17 @@ pub(crate) fn cloexec_from(first: u32) -> Result<(), Errno> {
     close_range(first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC)
 }
 
-/// Closes every descriptor from `first` to `last`, both included.
-pub(crate) fn close_between(first: u32, last: u32) -> Result<(), Errno> {
-    if first > last { Ok(()) } else { close_range(first, last, 0) }
+/// Closes every descriptor from `first` on but these, in whatever order they are.
+pub(crate) fn close_from(first: u32, kept: &mut [RawFd]) -> Result<(), Errno> {
+    kept.sort_unstable();
+    let mut from = first;
+    for number in kept.iter().filter_map(|number| u32::try_from(*number).ok()) {
+        if number > from {
+            close_range(from, number - 1, 0)?;
+        }
+        from = from.max(number + 1);
+    }
+    close_range(from, u32::MAX, 0)
 }
 
 fn close_range(first: u32, last: u32, flags: u32) -> Result<(), Errno> {
@@ -96,4 +104,26 @@ pub(crate) fn put_at(fd: BorrowedFd<'_>, number: RawFd) -> Result<(), Errno> {
 /// Lets a descriptor survive exec.
 pub(crate) fn keep_across_exec(number: RawFd) -> Result<(), Errno> {
     rustix::io::fcntl_setfd(borrow_number(number)?, rustix::io::FdFlags::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::{clone, wait};
+
+    /// In a process of its own: the test's has descriptors of other tests.
+    #[test]
+    fn all_are_closed_but_those_that_are_kept() {
+        let made: Vec<_> = (0..5).map(|_| rustix::pipe::pipe().expect("a pipe")).collect();
+        let numbers: Vec<RawFd> = made.iter().map(|(end, _)| end.as_raw_fd()).collect();
+        let kept = [numbers[3], 1, numbers[1], numbers[1]];
+        let Some(pid) = clone::fork().expect("a process") else {
+            let closed = close_from(3, &mut kept.clone()).is_ok();
+            let is_right = |number: &RawFd| borrow_number(*number).is_ok() == kept.contains(number);
+            let streams = [0, 1, 2].into_iter().all(|number| borrow_number(number).is_ok());
+            clone::exit_now(i32::from(!(closed && streams && numbers.iter().all(is_right))))
+        };
+        let ended = wait::until_ended(pid).expect("waited for");
+        assert_eq!(ended.map(|ended| ended.status), Some(0));
+    }
 }

@@ -57,7 +57,7 @@ pub(crate) fn take(args: &RunArgs, own: &[i32]) -> Result<Passed, CommandError> 
     named.extend(own);
     let closed = open_now().map(|open| open.into_iter().filter(|it| !named.contains(it)).collect());
     let inherited = Inherited { passed: args.keep_fd.clone(), closed };
-    close_others(&named).map_err(|errno| {
+    sys::fd::close_from(3, &mut named).map_err(|errno| {
         CommandError::new(Kind::Setup, "can't close inherited descriptors")
             .cause(io::Error::from(errno))
     })?;
@@ -158,23 +158,10 @@ fn reaches_others(stream: BorrowedFd<'_>) -> Option<bool> {
 /// Closes all that was inherited but the streams.
 pub(crate) fn keep_streams() -> Result<(), CommandError> {
     STREAMS.into_iter().try_for_each(leads_nowhere)?;
-    close_others(&[]).map_err(|errno| {
+    sys::fd::close_from(3, &mut []).map_err(|errno| {
         CommandError::new(Kind::Setup, "can't close inherited descriptors")
             .cause(io::Error::from(errno))
     })
-}
-
-fn close_others(named: &[i32]) -> Result<(), rustix::io::Errno> {
-    let mut kept: Vec<u32> = named.iter().map(|number| number.cast_unsigned()).collect();
-    kept.sort_unstable();
-    let mut first = 3;
-    for number in kept {
-        if let Some(last) = number.checked_sub(1).filter(|last| *last >= first) {
-            sys::fd::close_between(first, last)?;
-        }
-        first = number + 1;
-    }
-    sys::fd::close_between(first, u32::MAX)
 }
 
 /// Reads `fd:N`, and the name by which a shell passes a descriptor: the streams have places of their own.

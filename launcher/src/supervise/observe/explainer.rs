@@ -178,12 +178,7 @@ fn start(root: &OwnedFd, judge: &Judge<'_>) -> Result<Working, Errno> {
 
 /// Closes all descriptors but two: a lock of the run, and pipes whose end somebody waits for, would be held on.
 fn keep_only(kept: [&OwnedFd; 2]) -> Result<(), Errno> {
-    let mut numbers = kept.map(|fd| fd.as_raw_fd().cast_unsigned());
-    numbers.sort_unstable();
-    let [low, high] = numbers;
-    low.checked_sub(1).map_or(Ok(()), |last| sys::fd::close_between(0, last))?;
-    sys::fd::close_between(low + 1, high.saturating_sub(1))?;
-    sys::fd::close_between(high + 1, u32::MAX)
+    sys::fd::close_from(0, &mut kept.map(|fd| fd.as_raw_fd()))
 }
 
 fn judge_all(socket: &OwnedFd, root: &OwnedFd, judge: &Judge<'_>) -> Result<(), Errno> {
