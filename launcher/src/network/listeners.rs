@@ -1,6 +1,6 @@
 //! The sockets of a sandbox's network namespace that take connections for the supervisor.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Instant;
@@ -28,6 +28,8 @@ pub(super) struct Listeners {
     listening: Slab<Listener>,
     /// Those that stand for as long as they are used.
     addresses: HashMap<SocketAddr, Key>,
+    /// Where those of pid 1 listen, which stand for good.
+    standing: HashSet<SocketAddr>,
     /// Nothing is taken for now.
     paused: bool,
     /// The most there may be.
@@ -37,7 +39,8 @@ pub(super) struct Listeners {
 impl Default for Listeners {
     fn default() -> Self {
         let (listening, addresses) = (Slab::default(), HashMap::new());
-        Self { listening, addresses, paused: false, most: LISTENERS_MAX }
+        let standing = HashSet::new();
+        Self { listening, addresses, standing, paused: false, most: LISTENERS_MAX }
     }
 }
 
@@ -54,6 +57,18 @@ impl Listeners {
     pub(super) fn limit(&mut self, most: usize) -> usize {
         self.most = most.min(LISTENERS_MAX);
         self.most
+    }
+
+    /// Takes a socket of pid 1's, which listens at this address.
+    pub(super) fn add_standing(
+        &mut self,
+        poll: &Poll,
+        (socket, at): (OwnedFd, SocketAddr),
+        target: Target,
+    ) -> Result<(), Errno> {
+        self.add(poll, socket, target)?;
+        self.standing.insert(at);
+        Ok(())
     }
 
     /// Takes a socket that listens already.
@@ -94,13 +109,19 @@ impl Listeners {
         at: SocketAddr,
         target: Target,
     ) -> Result<(), Errno> {
+        if self.standing.contains(&at) {
+            return Ok(());
+        }
         let known = self.addresses.get(&at);
         if let Some(listener) = known.and_then(|key| self.listening.get_mut(*key)) {
             listener.used = Instant::now();
             return Ok(());
         }
         let socket = spares.take(inside)?;
-        internet::listen_at(socket.as_fd(), at)?;
+        if let Err(errno) = internet::listen_at(socket.as_fd(), at) {
+            spares.take_back(socket);
+            return Err(errno);
+        }
         self.make_room(poll)?;
         let key = self.add(poll, socket, target)?;
         self.addresses.insert(at, key);
@@ -126,7 +147,7 @@ impl Listeners {
 
     /// Whether there is one at an address of the namespace.
     pub(super) fn has(&self, at: SocketAddr) -> bool {
-        self.addresses.contains_key(&at)
+        self.standing.contains(&at) || self.addresses.contains_key(&at)
     }
 
     /// Takes connections of one socket.
@@ -173,8 +194,7 @@ mod tests {
     impl Many {
         /// Listens at one more place, and says which are listened at then.
         fn ensure(&mut self, number: usize) -> [bool; 4] {
-            let mut spares = Spares::default();
-            spares.add(internet::socket(SocketType::STREAM).unwrap());
+            let mut spares = one_spare();
             let at = self.places[number];
             let spares = (&mut spares, None);
             self.listeners.ensure(&self.poll, spares, at, Target::Address(at)).unwrap();
@@ -182,6 +202,26 @@ mod tests {
             assert_eq!(open, self.places.map(|at| self.listeners.has(at)));
             open
         }
+    }
+
+    fn one_spare() -> Spares {
+        let mut spares = Spares::default();
+        spares.add(internet::socket(SocketType::STREAM).unwrap());
+        spares
+    }
+
+    #[test]
+    fn addresses_where_others_listen_take_no_spare() {
+        let (poll, mut listeners) = (Poll::new().unwrap(), Listeners::default());
+        let listening = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (of_pid_1, of_command) = (listening(), listening());
+        let [stands, taken] = [&of_pid_1, &of_command].map(|it| it.local_addr().unwrap());
+        listeners.add_standing(&poll, (of_pid_1.into(), stands), Target::Address(stands)).unwrap();
+        let mut spares = one_spare();
+        let mut ensure = |at| listeners.ensure(&poll, (&mut spares, None), at, Target::Address(at));
+        assert_eq!(ensure(stands), Ok(()));
+        assert_eq!(ensure(taken), Err(Errno::ADDRINUSE));
+        assert!(spares.take(None).is_ok());
     }
 
     #[test]

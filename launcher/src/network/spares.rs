@@ -4,10 +4,11 @@
 //! the supervisor can't, but it owns the user namespace and so may bind any socket of it, to a port
 //! below 1024 as well (user_namespaces(7)).
 
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SocketType};
+use rustix::net::{RecvFlags, SocketType, getsockname};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::sys::clone::Cloned;
@@ -35,6 +36,14 @@ impl Spares {
     /// Takes a socket that pid 1 made.
     pub(super) fn add(&mut self, socket: OwnedFd) {
         self.0.push(socket);
+    }
+
+    /// Takes a socket that could not listen, unless it has an address by now.
+    pub(super) fn take_back(&mut self, socket: OwnedFd) {
+        let at = getsockname(&socket).ok().and_then(|at| SocketAddr::try_from(at).ok());
+        if at.is_some_and(|at| at.port() == 0) {
+            self.add(socket);
+        }
     }
 
     /// Gives a socket out; makes more when there is none.
