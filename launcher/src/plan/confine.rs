@@ -48,9 +48,19 @@ pub(super) fn new_session_keyring(policy: &Policy) -> ConfineStep {
 
 /// Decides what is observed. An outer endow's filter lets nobody listen, and at level `landlock` it is
 /// left at that.
-pub(super) fn observed(host: &HostFacts, level: Level, wish: Observe) -> Observe {
+pub(super) fn observed(
+    (policy, host): (&Policy, &HostFacts),
+    level: Level,
+    wish: Observe,
+) -> Observe {
     let is_possible = host.outer_level.is_none() && level != Level::Landlock;
-    if is_possible { wish } else { Observe::Nothing }
+    if is_possible && !holds_readers(policy) { wish } else { Observe::Nothing }
+}
+
+/// Whether a command may have whoever reads its memory wait for good, in the kernel (userfaultfd(2)): what
+/// the supervisor can do without is not read then.
+fn holds_readers(policy: &Policy) -> bool {
+    policy.process.allow.contains(&AllowWord::Userfaultfd)
 }
 
 /// Plans the last steps before the command is executed.
@@ -97,6 +107,7 @@ pub(super) fn payload(
 /// Only in a pid namespace has the caller's process group no number.
 fn foreground(policy: &Policy, host: &HostFacts, level: Level) -> Foreground {
     let is_apart = level != Level::Landlock && !policy.process.new_session;
+    let is_apart = is_apart && !holds_readers(policy);
     if host.pipeline {
         Foreground::Refused
     } else if is_apart && host.terminal.is_some() && host.outer_level.is_none() {

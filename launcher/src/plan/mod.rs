@@ -282,7 +282,7 @@ pub fn ahead(policy: &Policy, host: &HostFacts, wish: Observe) -> Option<Sketch>
         return None;
     }
     let placement = place::place(&policy.mounts, host).ok()?;
-    let observe = confine::observed(host, enforcement.level, wish);
+    let observe = confine::observed((policy, host), enforcement.level, wish);
     let view = view::ahead(policy, &placement, host, observe).ok()?;
     let (network, opening) = opened(policy, host).ok()?;
     Some(Sketch { enforcement, placement, opening, network, view })
@@ -312,7 +312,7 @@ pub fn sketch(
         let view = ViewPlan { prepare: in_place::prepare(request), ..ViewPlan::default() };
         (narrowed.placement, Opening::in_place(), view)
     } else {
-        let observe = confine::observed(host, enforcement.level, request.observe);
+        let observe = confine::observed((policy, host), enforcement.level, request.observe);
         let view = view::plan(policy, &placement, host, (enforcement.level, observe))?;
         enforcement.degradations.extend(level::accept_nested(policy, &view.renew)?);
         let opening;
@@ -342,7 +342,7 @@ pub fn complete(
     let checkpoint = checkpoint::plan(policy, &placement, host);
     view.prepare.extend(checkpoint.as_ref().map(Checkpoint::prepare));
     let environment = environment::plan(policy, &placement, host, request, temporary.as_ref());
-    let observe = confine::observed(host, enforcement.level, request.observe);
+    let observe = confine::observed((policy, host), enforcement.level, request.observe);
     let payload = confine::payload(policy, &placement, host, &enforcement, observe)?;
     let secrets = secrets::plan(policy, &placement, host, request)?;
     let secret_path = secrets::path(policy, host, request);
