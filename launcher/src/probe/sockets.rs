@@ -24,6 +24,20 @@ use crate::sys::sockets;
 const TABLE: &str = "/proc/self/net/unix";
 /// The most bytes of it that are read: tens of thousands of sockets.
 const TABLE_MAX: u64 = 8 << 20;
+/// Of what the base shows, where no service keeps its state. Below others, as `/opt` and `~/.nvm`, one may.
+const INSTALLED: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/sys",
+    "/nix/store",
+    "/gnu/store",
+];
 /// The most relative paths that are tried in each directory.
 const RELATIVE_MAX: usize = 256;
 
@@ -56,12 +70,18 @@ pub(super) fn add(hidden: &mut BTreeMap<HostPath, HiddenNames>, policy: &Policy,
 }
 
 /// Returns the directory through which a mount lets sockets be reached: a copy-on-write mount has
-/// none, and the base's directories hold programs.
+/// none, and in most of the base's directories nobody listens.
 fn reachable_through<'a>(spec: &MountSpec, paths: &'a Paths) -> Option<&'a HostPath> {
     let BackendSpec::Physical { host } = &spec.backend else { return None };
     let fact = paths.get(host)?;
-    let is_open = spec.class != MountClass::System && spec.access != Access::Cow;
+    let is_quiet = spec.class == MountClass::System && is_installed(&fact.resolved);
+    let is_open = !is_quiet && spec.access != Access::Cow;
     (is_open && matches!(fact.found, Found::Directory(_))).then_some(&fact.resolved)
+}
+
+/// Whether only a package manager, or the kernel, makes anything there.
+fn is_installed(source: &HostPath) -> bool {
+    INSTALLED.iter().any(|root| source.as_path().starts_with(root))
 }
 
 fn table() -> Vec<u8> {
@@ -171,6 +191,13 @@ lines: 1 2
         let expected = [" /blank", "./near", "/run/a b", "/run/two\nlines: 1 2"];
         assert_eq!(bound(table), expected.map(PathBuf::from).into_iter().collect());
         assert_eq!(bound(b""), BTreeSet::new());
+    }
+
+    #[test]
+    fn places_of_the_base_are_told_apart_by_who_writes_there() {
+        let is = |path| is_installed(&HostPath::new(path).expect("a path"));
+        assert!(is("/usr") && is("/etc/ssl") && is("/nix/store"));
+        assert!(!is("/opt") && !is("/nix/var/nix/profiles") && !is("/home/u/.nvm"));
     }
 
     #[test]

@@ -60,6 +60,21 @@ fn escape_by_sockets_in_a_granted_directory() {
     }
 }
 
+/// What the base shows of a home holds programs, and sometimes a service's state beside them.
+#[test]
+fn escape_by_a_socket_beside_programs_of_the_base() {
+    let world = World::new();
+    let directory = world.root().join("home/.nvm/run");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let socket = directory.join("s");
+    let _listening = UnixListener::bind(&socket).expect("bound");
+    let at = socket.to_str().expect("text");
+    outside(&world, CONNECT, &[at]).succeed(&["stream:s"]);
+    let named = ["--socket", at];
+    inside(&world, &named, CONNECT, &[at]).succeed(&["stream:s"]);
+    inside(&world, &[], CONNECT, &[at]).are(&[("stream:s", "ENOENT"), ("dgram:s", "ENOENT")]);
+}
+
 /// No option but `--socket` opens one: these are not names that a pattern hides.
 #[test]
 fn escape_by_sockets_where_nothing_is_denied() {
