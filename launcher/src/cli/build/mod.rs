@@ -1,5 +1,5 @@
 //! `endow build`: actions, each in a sandbox of its own that shows its inputs and nothing else of the
-//! project, and results that are never made twice.
+//! project, and results that are remembered.
 //!
 //! This process decides what is next, looks results up and puts outputs in place. Workers, processes of
 //! its own, execute one action after the other.
