@@ -235,6 +235,23 @@ fn help_is_no_mistake() {
     }
 }
 
+#[test]
+fn help_of_run_says_what_a_run_is() {
+    let world = World::new();
+    let help = said(&mut world.endow(["run", "--help"]));
+    assert!(help.ok().starts_with("Run a command in a sandbox\n\n"), "{}", help.stdout);
+    assert!(help.ok().contains("\nExamples:\n  endow -- make "), "{}", help.stdout);
+}
+
+#[test]
+fn manual_has_every_command_by_its_whole_name() {
+    let world = World::new();
+    let page = said(&mut world.endow(["man"]));
+    for name in ["endow", "endow run", "endow runs rm", "endow cas put", "endow profile trim"] {
+        assert!(page.ok().contains(&format!("\n\\fB{name}\\fR ")), "{name}");
+    }
+}
+
 fn bad_files() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/policy/bad");
     // The compiled-in place may be unreadable to the test user; the runner's is not.

@@ -49,7 +49,7 @@ pub(crate) struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a command in a sandbox
+    // What it says of itself stands where its options do: `run` is parsed by itself.
     Run(Box<RunArgs>),
     /// Execute actions with declared inputs and outputs, or take their results from the cache
     Build(Box<BuildArgs>),

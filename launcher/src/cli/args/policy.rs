@@ -55,10 +55,11 @@ pub(crate) struct PolicyArgs {
     /// Don't hide the names of the built-in list
     #[arg(long, help_heading = "Mounts")]
     no_default_deny: bool,
-    /// Guard names that match: read-only or held where mounts are live, held back elsewhere
+    /// Keep changes of names that match from your files until you name them (`endow apply RUN PATH`); in a live mount
+    /// such a file is read-only, and one that is made is taken away
     #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
     protect: Vec<String>,
-    /// Don't guard names that match
+    /// Don't protect names that match
     #[arg(long, value_name = "GLOB", help_heading = "Mounts")]
     unprotect: Vec<String>,
 
@@ -68,7 +69,8 @@ pub(crate) struct PolicyArgs {
     /// Pass every variable but those that are dropped
     #[arg(long, help_heading = "Environment and network")]
     env_all: bool,
-    /// What of the network is reached: none, host, or HOST[:PORT,...], udp:HOST:PORT, registry:TOOL
+    /// Let it reach HOST[:PORT,...] (443 where no port is named), udp:HOST:PORT or registry:TOOL; `none` takes all back
+    /// that was allowed before, `host` is the host's own network
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Environment and network")]
     net: Vec<String>,
     /// Let the host reach a port inside: PORT, HOST_PORT:PORT or ADDRESS:HOST_PORT:PORT
@@ -81,7 +83,7 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "WORD", help_heading = "Environment and network")]
     bridge: Vec<String>,
 
-    /// Lift a group of kernel services; `--allow help` lists them
+    /// Allow a group of system calls that is refused, such as `userns` or `io-uring`; `--allow help` lists them
     #[arg(long, value_name = "WORD", help_heading = "Process")]
     pub(crate) allow: Vec<String>,
     /// The host name inside
@@ -93,7 +95,7 @@ pub(crate) struct PolicyArgs {
     /// Start in this directory of the sandbox
     #[arg(long, value_name = "GUEST", help_heading = "Process")]
     chdir: Option<OsString>,
-    /// Do as if endow had been started in DIR
+    /// Do as if endow had been started in DIR: that decides about project, policy file and relative paths
     #[arg(short = 'C', value_name = "DIR", help_heading = "Process")]
     pub(crate) directory: Option<PathBuf>,
 
