@@ -4,12 +4,18 @@
 # Needs: BASE, the base branch; TEMP, a directory of the runner's outside of the checkout.
 set -eu
 
-# No copy of the settings is shown at this level: a token in them would be, and endow would not start.
-git config --local --get-regexp '^http\..*\.extraheader$' | while read -r name _; do
+git show "origin/$BASE:ci/endow.toml" >"$TEMP/endow.toml"
+
+# No copy of the settings is shown at this level: a token in them would be, and endow would not start. Services leave
+# one in a header or in the address of a remote. From here on nothing private can be fetched.
+git config --local --name-only --get-regexp '^http\.(.*\.)?extraheader$' | sort -u | while read -r name; do
     git config --local --unset-all "$name"
 done
+git config --local --name-only --get-regexp '^remote\..*\.(push)?url$' | sort -u | while read -r name; do
+    address=$(git config --local "$name" | sed -E 's#^(https?://)[^/]*@#\1#')
+    git config --local --replace-all "$name" "$address"
+done
 
-git show "origin/$BASE:ci/endow.toml" >"$TEMP/endow.toml"
 # The branch may change its own endow.toml, which counts for nothing here: `--best-effort protect`.
 endow run --policy "$TEMP/endow.toml" --require landlock --rw . --best-effort protect --timeout 20m --file-size 1G \
     --report "$TEMP/endow.json" --report "$TEMP/endow.xml" -- ./ci/build.sh

@@ -88,7 +88,7 @@ impl Runner {
         command.env("GITHUB_BASE_REF", "main").env("RUNNER_TEMP", &self.temporary);
         command.env("GITHUB_STEP_SUMMARY", self.temporary.join("summary"));
         command.env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main");
-        command.env("CI_BUILDS_DIR", &self.temporary).env("JOB_TOKEN", CANARY);
+        command.env("TMPDIR", &self.temporary).env("JOB_TOKEN", CANARY);
         command.env("CODE", code);
         command
     }
@@ -111,11 +111,14 @@ fn is_json(path: &Path) -> bool {
 fn github_job_holds_what_a_pull_request_does() {
     let runner = Runner::new();
     let steps = steps(GITHUB);
-    let [policy, verify, build, sum] = &steps[..] else { panic!("{steps:?}") };
+    let [_, policy, verify, build, sum] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!(runner.world.bare("cat ../../runner/token").ok(), CANARY, "control");
     assert!(runner.world.bare("cat .git/config").ok().contains(CANARY), "control");
     runner.step(policy, "0").ok();
     runner.step(verify, "0").ok();
+    // Where an earlier step failed there is nothing to sum up, and that is no failure of its own.
+    runner.step(sum, "0").ok();
+    assert!(!runner.temporary.join("summary").exists());
     let said = runner.step(build, "0");
     said.ok();
     runner.assert_held(&said);
@@ -128,14 +131,33 @@ fn github_job_holds_what_a_pull_request_does() {
     runner.step(build, "3").fails(3);
 }
 
+/// The package is installed when it is the one that was meant.
+#[test]
+fn github_job_installs_what_has_the_sum() {
+    let runner = Runner::new();
+    let [install, ..] = &steps(GITHUB)[..] else { panic!("steps") };
+    let fetched = "#!/bin/sh\nuntil [ \"$1\" = --output ]; do shift; done\necho package >\"$2\"\n";
+    runner.world.write("bin/curl", fetched);
+    runner.world.write("bin/sudo", "#!/bin/sh\necho \"$@\" >\"$RUNNER_TEMP/asked\"\n");
+    runner.world.bare("chmod +x ../../bin/curl ../../bin/sudo").ok();
+    let step = |sum: &str| {
+        let line =
+            format!("ENDOW_PACKAGE=https://packages.example.com/x ENDOW_SHA256={sum}\n{install}");
+        runner.step(&line, "0")
+    };
+    assert_ne!(step(&"0".repeat(64)).code, 0);
+    assert!(!runner.temporary.join("asked").exists());
+    step("$(echo package | sha256sum | cut -d' ' -f1)").ok();
+    let asked = fs::read_to_string(runner.temporary.join("asked")).expect("asked");
+    assert_eq!(asked, format!("dpkg --install {}/endow.deb\n", runner.temporary.display()));
+}
+
 #[test]
 fn gitlab_job_holds_what_a_merge_request_does() {
     let runner = Runner::new();
     let steps = steps(GITLAB);
-    let [policy, verify, build] = &steps[..] else { panic!("{steps:?}") };
-    runner.step(policy, "0").ok();
-    runner.step(verify, "0").ok();
-    let said = runner.step(build, "0");
+    let [job] = &steps[..] else { panic!("{steps:?}") };
+    let said = runner.step(job, "0");
     said.ok();
     runner.assert_held(&said);
     assert!(is_json(&runner.world.project().join("endow.json")));
@@ -145,10 +167,21 @@ fn gitlab_job_holds_what_a_merge_request_does() {
 #[test]
 fn container_job_holds_what_a_pull_request_does() {
     let runner = Runner::new();
-    let job = |script| runner.command(&["python3", "-c", CONTAINER, "sh", "-c", script], "0");
-    let kept = CONTAINER_JOB.replace("--unset-all", "--get-all");
-    let refused = said(&mut job(&kept));
-    assert!(refused.fails(122).contains(".git/config: the credential in it"), "{refused:?}");
+    let job = |script: &str| runner.command(&["python3", "-c", CONTAINER, "sh", "-c", script], "0");
+    let more = format!(
+        "git config http.extraheader 'AUTHORIZATION: basic {CANARY}'
+        git config http.https://example.com/.extraheader 'AUTHORIZATION: basic {CANARY}'
+        git remote set-url origin https://job:{CANARY}@example.com/project.git"
+    );
+    runner.world.bare(&more).ok();
+    // Controls: with a header, and with an address, as it was.
+    for (step, none) in [("--unset-all", "--get-all"), ("[^/]*@", "none@"), (r"(.*\.)?", r".*\.")] {
+        assert!(CONTAINER_JOB.contains(step), "{step}");
+        let refused = said(&mut job(&CONTAINER_JOB.replace(step, none)));
+        let message = refused.fails(122);
+        assert!(message.contains(".git/config: the credential in it"), "{step}: {refused:?}");
+        runner.world.bare(&more).ok();
+    }
     let held = said(&mut job(CONTAINER_JOB));
     assert!(held.ok().lines().any(|line| line == "CI=1"), "{held:?}");
     assert!(!held.stdout.contains(CANARY), "{held:?}");
@@ -161,7 +194,7 @@ fn container_job_holds_what_a_pull_request_does() {
 #[test]
 fn cancelled_job_ends_with_all_that_it_started() {
     let (runner, mark) = (Runner::new(), mark());
-    let [policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
+    let [_, policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
     runner.step(policy, "0").ok();
     let slow = format!("(trap '' TERM; exec sleep {mark}) & echo begun; sleep {mark}; exit");
     runner.world.write("home/project/ci/build.sh", &BUILD.replace("exit", &slow));
@@ -182,7 +215,7 @@ fn cancelled_job_ends_with_all_that_it_started() {
 #[test]
 fn twenty_jobs_run_at_a_time() {
     let runner = Runner::new();
-    let [policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
+    let [_, policy, _, build, _] = &steps(GITHUB)[..] else { panic!("steps") };
     runner.step(policy, "0").ok();
     let job = |number: usize| {
         let line = format!("cp -r . ../job-{number}; cd ../job-{number}
