@@ -18,5 +18,4 @@ mod resolve;
 mod schema;
 mod secrets;
 mod ssh_agent;
-mod timing;
 mod trust;
