@@ -2,21 +2,26 @@
 
 use std::os::fd::BorrowedFd;
 
-use sha1::{Digest, Sha1};
+use gix_hash::{Hasher, Kind, hasher};
 
 use crate::fs::{Errno, Fs, Result};
 
 /// A SHA-1 name.
 pub type Name = [u8; 20];
 
+/// What no object is called.
+const NONE: Name = [0; 20];
 const CHUNK: usize = 64 << 10;
 
-/// Returns the name of bytes.
+/// Returns the name of bytes, or that of nothing where they were made to have another content's: git refuses
+/// those, too.
 pub fn name(content: &[u8]) -> Name {
-    begin(content.len() as u64).chain_update(content).finalize().into()
+    let mut hash = begin(content.len() as u64);
+    hash.update(content);
+    end(hash)
 }
 
-/// Returns the name of an open file of `size` bytes.
+/// Returns the name of an open file of `size` bytes, as [`name()`] does.
 ///
 /// # Errors
 /// A failing call; `STALE` when the file has another size.
@@ -25,7 +30,7 @@ pub fn name_of(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64) -> Result<Name> {
     loop {
         let length = fs.read_at(file, &mut buffer, at)?;
         if length == 0 {
-            return if at == size { Ok(hash.finalize().into()) } else { Err(Errno::STALE) };
+            return if at == size { Ok(end(hash)) } else { Err(Errno::STALE) };
         }
         hash.update(buffer.get(..length).unwrap_or_default());
         at += length as u64;
@@ -35,8 +40,15 @@ pub fn name_of(fs: &dyn Fs, file: BorrowedFd<'_>, size: u64) -> Result<Name> {
     }
 }
 
-fn begin(size: u64) -> Sha1 {
-    Sha1::new().chain_update(format!("blob {size}\0"))
+fn begin(size: u64) -> Hasher {
+    let mut hash = hasher(Kind::Sha1);
+    hash.update(format!("blob {size}\0").as_bytes());
+    hash
+}
+
+fn end(hash: Hasher) -> Name {
+    let id = hash.try_finalize().ok();
+    id.and_then(|id| id.as_slice().try_into().ok()).unwrap_or(NONE)
 }
 
 #[cfg(test)]
