@@ -108,6 +108,26 @@ fn profile_is_not_had_by_a_planted_program() {
     assert_eq!(run(&world, granted, &[], "claude").ok(), "token\n");
 }
 
+/// Whoever fetched the project put it there, and what is left out of the view or can't be written says nothing of that.
+#[test]
+fn profile_is_not_had_by_a_program_of_a_project_that_is_not_writable() {
+    let world = world();
+    let planted = program(&world, "home/project/node_modules/.bin/claude");
+    let path = planted.parent().expect("a directory");
+    let none = ["--workspace", "none", "--chdir", "/"];
+    for options in [&["--workspace", "ro"][..], &none] {
+        let said = run(&world, path, options, "claude");
+        assert!(!said.stdout.contains("token"), "{options:?}: {said:?}");
+    }
+    run(&world, path, &none, "claude").fails(127);
+    world.write("home/project/endow.toml", "version = 1\n[workspace]\naccess = \"ro\"\n");
+    let said = run(&world, path, &[], "claude");
+    assert!(!said.stdout.contains("token"), "{said:?}");
+    // The control: the same file, and a program that is nobody's project.
+    program(&world, "programs/claude");
+    assert_eq!(run(&world, &world.root().join("programs"), &[], "claude").stdout, "token\n");
+}
+
 #[test]
 fn profile_of_the_user_goes_before() {
     let world = world();

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use endow_policy::{BackendSpec, MountSpec, Policy, builtin};
+use endow_policy::{BackendSpec, HostPath, MountClass, MountSpec, Policy, builtin};
 
 use super::surroundings::Surroundings;
 use crate::cli::sources;
@@ -36,20 +36,29 @@ pub(crate) fn of(command: &OsStr, surroundings: &Surroundings) -> Option<OwnProf
 }
 
 impl OwnProfile {
-    /// Returns whether a command that runs under `policy` could have put the program there: then
-    /// the name says nothing.
-    pub(crate) fn is_planted(&self, policy: &Policy) -> bool {
-        let sources: Vec<PathBuf> = policy.mounts.iter().filter_map(writable).collect();
+    /// Returns whether a command could have put the program there, under `policy` or, in a project, under another one:
+    /// then the name says nothing.
+    pub(crate) fn is_planted(&self, policy: &Policy, surroundings: &Surroundings) -> bool {
+        let projects = endow_policy::projects(&surroundings.vars);
+        let hosts = policy.mounts.iter().filter_map(written).chain(&projects);
+        let sources: Vec<PathBuf> = hosts.map(real).collect();
         self.places.iter().any(|place| sources.iter().any(|source| place.starts_with(source)))
     }
 }
 
-/// Returns the host path that changes inside can reach.
-fn writable(spec: &MountSpec) -> Option<PathBuf> {
+/// Returns the host path that changes inside reach, or reached before: who fetched the project wrote it, and no access
+/// of this run's says what an earlier one had.
+fn written(spec: &MountSpec) -> Option<&HostPath> {
     match &spec.backend {
-        BackendSpec::Physical { host } if spec.changes_source() => {
-            Some(fs::canonicalize(host.as_path()).unwrap_or_else(|_| host.as_path().to_owned()))
+        BackendSpec::Physical { host }
+            if spec.class == MountClass::Workspace || spec.changes_source() =>
+        {
+            Some(host)
         }
         _ => None,
     }
+}
+
+fn real(host: &HostPath) -> PathBuf {
+    fs::canonicalize(host.as_path()).unwrap_or_else(|_| host.as_path().to_owned())
 }

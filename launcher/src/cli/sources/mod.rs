@@ -51,7 +51,7 @@ pub(crate) fn read(
     let profile = command.and_then(|command| command_profile::of(command, surroundings));
     let Some(profile) = profile else { return read_with(args, surroundings, None) };
     let found = read_with(args, surroundings, Some(&profile))?;
-    if profile.is_planted(&found.policy) {
+    if profile.is_planted(&found.policy, surroundings) {
         return read_with(args, surroundings, None);
     }
     Ok(found)

@@ -29,16 +29,17 @@ pub(crate) fn grant(name: &OsStr, surroundings: &Surroundings, policy: &mut Poli
     }
     let Some(path) = on_host(name, surroundings) else { return };
     let Ok(file) = std::fs::canonicalize(&path) else { return };
+    let vars = &surroundings.vars;
     let shown = |path: &Path| covering(policy, path).is_some_and(shows_itself);
     let names = names(&path);
+    let projects = endow_policy::projects(vars);
     let are_shown = || names.iter().all(|name| shown(name)) && shown(&file);
-    if names.iter().any(|name| is_planted(policy, name))
+    if names.iter().any(|name| is_planted(policy, &projects, name))
         || are_shown()
         || is_shown_by_link(policy, &file)
     {
         return;
     }
-    let vars = &surroundings.vars;
     let home = vars.home_resolved.as_ref().or(vars.home.as_ref()).map(HostPath::as_path);
     let parts = names.iter().cloned().chain(belonging(&file, home));
     let added: Vec<MountSpec> = parts.filter(|part| !shown(part)).filter_map(mount).collect();
@@ -67,11 +68,13 @@ fn in_real_directory(path: &Path) -> Option<PathBuf> {
     Some(std::fs::canonicalize(path.parent()?).ok()?.join(path.file_name()?))
 }
 
-/// Whether a command may have written a name.
-fn is_planted(policy: &Policy, name: &Path) -> bool {
-    covering(policy, name).is_some_and(|spec| {
+/// Whether a command may have written a name: in a project, whatever this run shows of it.
+fn is_planted(policy: &Policy, projects: &[HostPath], name: &Path) -> bool {
+    let is_written = |spec: &MountSpec| {
         spec.class == MountClass::Workspace || (shows_itself(spec) && spec.changes_source())
-    })
+    };
+    projects.iter().any(|it| name.starts_with(it.as_path()))
+        || covering(policy, name).is_some_and(is_written)
 }
 
 /// Returns the file that a shell here would start.
