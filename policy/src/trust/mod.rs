@@ -14,6 +14,8 @@ mod view;
 pub use narrowed::narrowed;
 pub use view::View;
 
+use std::ffi::OsStr;
+
 use crate::compose::Composed;
 use crate::{
     BuildRoot, Origin, PolicyFile, Stated, Vars, WorkspaceAccess, WorkspaceRoot,
@@ -46,6 +48,13 @@ pub struct TrustError {
     pub file: String,
     /// What it would give, each with its place; at least one.
     pub grants: Vec<Grant>,
+}
+
+/// Returns whether an entry of `env.pass` takes a name back and leaves the value that a weaker layer sets: without that
+/// the host's own would pass.
+fn keeps_set(entry: &str, weaker: &Composed) -> bool {
+    let is_set = |name: &str| weaker.env.set.contains_key(OsStr::new(name));
+    entry.strip_prefix('!').is_some_and(|name| !is_set(name))
 }
 
 /// Divides the entries of a project file, measured by the weaker layers, and its mounts by what a run shows without it.
@@ -97,7 +106,7 @@ impl Judgement {
         self.each("deny.patterns", &file.deny.patterns, adds);
         self.each("protect.names", &file.protect.patterns, adds);
         self.each("env.drop", &file.env.drop, adds);
-        self.each("env.pass", &file.env.pass, removes);
+        self.each("env.pass", &file.env.pass, |word| keeps_set(word, weaker));
         for (name, value) in &file.env.set {
             let name_shown = shown::variable(&name.value);
             let what = format!("env.set.{name_shown} = {}", shown::quoted(value));

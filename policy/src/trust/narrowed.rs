@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::{View, limits, mounts};
+use super::{View, keeps_set, limits, mounts};
 use crate::compose::Composed;
 use crate::file::{EnvTable, PatternTable, ProcessTable, RequireTable, WorkspaceTable};
 use crate::network::{Edit, NetworkTable};
@@ -26,7 +26,7 @@ pub fn narrowed(file: &PolicyFile, weaker: &Composed, view: &View, vars: &Vars) 
         deny: patterns(&file.deny, &way),
         protect: patterns(&file.protect, &way),
         env: EnvTable {
-            pass: list(&file.env.pass, removes),
+            pass: list(&file.env.pass, |word| keeps_set(word, weaker)),
             drop: list(&file.env.drop, adds),
             ..EnvTable::default()
         },
@@ -51,7 +51,7 @@ fn removes(entry: &str) -> bool {
     entry.starts_with('!')
 }
 
-fn list(all: &[Stated<String>], narrows: fn(&str) -> bool) -> Vec<Stated<String>> {
+fn list(all: &[Stated<String>], narrows: impl Fn(&str) -> bool) -> Vec<Stated<String>> {
     all.iter().filter(|entry| narrows(&entry.value)).cloned().collect()
 }
 

@@ -312,6 +312,23 @@ fn flags_are_what_a_project_is_measured_by() {
     assert!(!grants(&Flags::default(), usr) && grants(&tree, usr));
 }
 
+/// The host's value would be the command's where a pattern lets the name pass.
+#[test]
+fn a_variable_that_the_user_sets_is_no_projects_to_take_back() {
+    let user = "[env]\nset = { LANG = \"C\" }";
+    let file = "[env]\npass = [\"!LANG\", \"!TERM\"]";
+    assert_snapshot!(verdicts(user, file), @r#"
+    - endow.toml:3 env.pass = "!TERM"
+    + endow.toml:3 env.pass = "!LANG"
+    "#);
+    assert!(!verdicts("", file).contains('+'), "control");
+    let weaker = compose(&crate::harness::user(user), &vars()).expect("composes");
+    let view = View::of(&weaker, &vars());
+    let narrowed = narrowed(&text(FileKind::Project, file), &weaker, &view, &vars());
+    let left: Vec<&str> = narrowed.env.pass.iter().map(|it| it.value.as_str()).collect();
+    assert_eq!(left, ["!TERM"]);
+}
+
 /// They count from the root of each mount, which would be another.
 #[test]
 fn another_root_is_a_grant_beside_patterns_with_a_path() {
