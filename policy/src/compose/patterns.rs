@@ -19,16 +19,17 @@ impl Patterns {
         let builtin = if defaults { self.builtin.as_slice() } else { &[] };
         builtin.iter().chain(&self.added).cloned().collect()
     }
-
-    /// Returns whether somebody wrote a pattern that counts from the root of a mount, and so means something else in
-    /// another workspace.
-    pub(crate) fn is_anchored(&self) -> bool {
-        let mut texts = self.added.iter().map(|rule| rule.pattern.trim_start_matches('!'));
-        texts.any(|text| !matches_anywhere(text))
-    }
 }
 
 impl Composed {
+    /// Returns whether somebody wrote a pattern that counts from the root of a mount, and so means something else in
+    /// another workspace.
+    pub(crate) fn is_anchored(&self) -> bool {
+        let rules = self.deny.added.iter().chain(&self.protect.added).chain(&self.sync.only);
+        let mut texts = rules.map(|rule| rule.pattern.trim_start_matches('!'));
+        texts.any(|text| !matches_anywhere(text))
+    }
+
     pub(super) fn push_patterns(&mut self, file: &PolicyFile) -> Result<(), ComposeError> {
         if file.kind != FileKind::Builtin {
             add(&mut self.load, &file.deny.patterns, Reach::Names)?;

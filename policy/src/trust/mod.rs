@@ -62,7 +62,7 @@ pub fn judge(file: &PolicyFile, weaker: &Composed, view: &View, vars: &Vars) -> 
     let mut judgement = Judgement::default();
     judgement.lists(file, weaker);
     judgement.switches(file, weaker);
-    judgement.workspace(file, weaker);
+    judgement.workspace(file, (weaker, view));
     mounts::judge(&mut judgement, file, view, vars);
     network::judge(&mut judgement, &file.network, weaker);
     secrets::judge(&mut judgement, &file.secrets);
@@ -174,7 +174,7 @@ impl Judgement {
         }
     }
 
-    fn workspace(&mut self, file: &PolicyFile, weaker: &Composed) {
+    fn workspace(&mut self, file: &PolicyFile, (weaker, view): (&Composed, &View)) {
         if let Some(access) = &file.workspace.access {
             let default = WorkspaceAccess::Granted(DEFAULT_WORKSPACE_ACCESS);
             let before = weaker.workspace_access.as_ref().map_or(default, |access| access.value);
@@ -190,10 +190,7 @@ impl Judgement {
         if let Some(root) = &file.workspace.root {
             let narrows = match root.value {
                 // What denies a part of the work tree by its path would miss it.
-                WorkspaceRoot::Cwd => {
-                    let is_anchored = weaker.deny.is_anchored() || weaker.protect.is_anchored();
-                    weaker.workspace_root_is_git() && !is_anchored
-                }
+                WorkspaceRoot::Cwd => weaker.workspace_root_is_git() && !view.is_anchored(),
                 WorkspaceRoot::Git => weaker.workspace_root.is_none(),
                 WorkspaceRoot::Path(_) => false,
             };

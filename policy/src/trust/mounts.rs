@@ -26,7 +26,9 @@ pub(super) fn narrows(entry: &MountEntry, places: &Places<'_>, view: &View) -> b
             let Ok(host) = places.absolute(host.as_ref().unwrap_or(&entry.at.value)) else {
                 return true;
             };
-            view.at(&at).is_some_and(|before| lowers(entry, &host, before))
+            view.at(&at).is_some_and(|before| {
+                lowers(entry, &host, before) && !view.starts_in_system(before)
+            })
         }
         // What a repository shows depends on files that a command may have written, and it may be
         // larger than the workspace.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compose::Composed;
 use crate::resolve::mounts;
 use crate::workspace::{covering, default_workspace, place};
-use crate::{GuestPath, MountClass, MountSpec, Vars};
+use crate::{GuestPath, HostPath, MountClass, MountSpec, Vars};
 
 /// The mounts that the weaker layers and the flags make together, the workspace among them: the flags are stronger than a
 /// project's file, but not where that one makes another directory the workspace, or takes away what hides a part of theirs.
@@ -14,6 +14,9 @@ pub struct View {
     mounts: BTreeMap<GuestPath, MountSpec>,
     /// Where the workspace stands, would stand by default, and where the command starts.
     places: Vec<GuestPath>,
+    start: HostPath,
+    /// Whether a pattern of what is denied, protected or written back counts from the workspace's root.
+    is_anchored: bool,
 }
 
 impl View {
@@ -26,7 +29,18 @@ impl View {
         let default = default_workspace(vars).ok().map(|path| path.to_guest());
         let places = workspaces.map(|mount| mount.at.clone()).chain(default);
         let places = places.chain([vars.cwd.to_guest()]).collect();
-        Self { mounts, places }
+        Self { mounts, places, start: vars.cwd.clone(), is_anchored: others.is_anchored() }
+    }
+
+    /// Returns whether another root of the workspace would change what patterns mean.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.is_anchored
+    }
+
+    /// Returns whether the command would start in what a system directory shows: a grant of the same makes that the
+    /// workspace.
+    pub(super) fn starts_in_system(&self, mount: &MountSpec) -> bool {
+        mount.class == MountClass::System && self.start.to_guest().is_within(&mount.at)
     }
 
     /// Returns what stands at a place.

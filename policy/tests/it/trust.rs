@@ -1,6 +1,6 @@
 //! What a project file may say before it is trusted.
 
-use endow_policy::{FileKind, Flags, Sources, View, compose, judge, narrowed};
+use endow_policy::{FileKind, Flags, Sources, Vars, View, compose, judge, narrowed};
 use insta::assert_snapshot;
 
 use crate::harness::*;
@@ -334,9 +334,33 @@ fn a_variable_that_the_user_sets_is_no_projects_to_take_back() {
 fn another_root_is_a_grant_beside_patterns_with_a_path() {
     let root = |user: &str| verdicts(user, "[workspace]\nroot = \"cwd\"").starts_with('+');
     assert!(!root("") && !root("[deny]\npatterns = [\"key\", \"**/a/key\"]"), "control");
-    for user in ["[deny]\npatterns = [\"a/key\"]", "[protect]\nnames = [\"/Makefile\"]"] {
+    for user in [
+        "[deny]\npatterns = [\"a/key\"]",
+        "[protect]\nnames = [\"/Makefile\"]",
+        "[sync]\nonly = [\"src/**\"]",
+    ] {
         assert!(root(user), "{user}");
     }
+    let said = |text: &str| vec![text.to_owned()];
+    let with =
+        |flags: &Flags| verdicts_with("", flags, "[workspace]\nroot = \"cwd\"").starts_with('+');
+    assert!(!with(&Flags { deny: said("key"), ..Flags::default() }), "control");
+    assert!(with(&Flags { deny: said("a/key"), ..Flags::default() }));
+    assert!(with(&Flags { protect: said("/Makefile"), ..Flags::default() }));
+    assert!(with(&Flags { sync_only: said("src/**"), ..Flags::default() }));
+}
+
+/// A grant is the workspace where the command starts in it, and a directory of the base is none.
+#[test]
+fn a_system_directory_around_the_start_is_no_projects_to_name() {
+    let opt = "[mounts]\n\"/opt\" = \"ro\"";
+    let grants = |vars: &Vars| {
+        let weaker = compose(&Sources::default(), vars).expect("composes");
+        let file = text(FileKind::Project, opt);
+        !judge(&file, &weaker, &View::of(&weaker, vars), vars).grants.is_empty()
+    };
+    assert!(!grants(&vars()), "control");
+    assert!(grants(&vars_in("/opt/app")));
 }
 
 #[test]
