@@ -109,6 +109,9 @@ impl Kept {
         chosen: &Chosen,
         verb: Verb,
     ) -> Result<(&Listed, Vec<HostPath>), CommandError> {
+        if chosen.words.iter().chain(&chosen.paths).any(|word| word.is_empty()) {
+            return Err(empty_word());
+        }
         let (run, paths) = self.divide(chosen)?;
         let run = match run {
             Some(run) => usable(run, verb)?,
@@ -241,6 +244,12 @@ impl Kept {
 /// What was written back, below the directory of a run.
 const LEDGER: &str = "undo/applied.json";
 
+/// As a path it would be all of the current directory.
+fn empty_word() -> CommandError {
+    CommandError::new(Kind::Usage, "neither a run nor a path: an empty word")
+        .hint("a variable may be empty; `.` is all of the current directory")
+}
+
 impl Opened {
     /// Returns whether a write-back, or an undo, was killed on the way: in the middle, or before the record
     /// told of it.
@@ -329,6 +338,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::cli::sources::surroundings::{Dirs, Surroundings};
+
+    #[test]
+    fn an_empty_word_is_not_the_current_directory() {
+        let dirs = Dirs { state: "/s".into(), cache: "/s".into(), config: "/s".into() };
+        let vars = Surroundings::alone(dirs, ("u", None), Vec::new()).vars;
+        let kept = Kept { state: None, runs: Vec::new(), vars };
+        let verb = Verb { act: Act::Discard, states: &RunState::ALL, fits: |_| true };
+        let message = |words: &[&str], paths: &[&str]| {
+            let all = |texts: &[&str]| texts.iter().map(Into::into).collect();
+            let chosen = Chosen { words: all(words), paths: all(paths) };
+            kept.choose(&chosen, verb).map(drop).expect_err("there is no run").message
+        };
+        let empty = empty_word().message;
+        assert_ne!(message(&["."], &[]), empty);
+        for (words, paths) in [(&[""][..], &[][..]), (&["run", ""], &[]), (&[], &[""])] {
+            assert_eq!(message(words, paths), empty, "{words:?} {paths:?}");
+        }
+    }
 
     #[test]
     fn dots_are_taken_out() {
