@@ -87,6 +87,31 @@ fn report_that_cannot_be_written_hides_no_failure() {
     }
 }
 
+/// What kept the command from running has the code and the word, and the report is told of beside it.
+#[test]
+fn report_that_cannot_be_written_is_told_beside_whatever_ended_the_run() {
+    let world = World::new();
+    let run = |words: &[&str]| {
+        let fixed = ["run", "--report=/dev/full"].iter().chain(words);
+        said(&mut world.endow(fixed.copied().collect::<Vec<_>>()))
+    };
+    let cases: [(&[&str], i32, &str); 3] = [
+        (&["--", "no-such-program"], 127, "no-such-program"),
+        (&["-p", "absent.toml", "--", "true"], 120, "absent.toml"),
+        (&["--profile", "absent", "--", "true"], 125, "no such profile"),
+    ];
+    for (words, code, told) in cases {
+        let out = run(words);
+        let stderr = out.fails(code);
+        assert!(stderr.contains("can't write: /dev/full") && stderr.contains(told), "{out:?}");
+    }
+    for (command, code) in [("true", 125), ("false", 1)] {
+        let out = run(&["--json", "--", command]);
+        assert!(out.fails(code).contains("can't write: /dev/full"), "{out:?}");
+        assert_eq!(json(&out.stdout)["outcome"]["kind"], "exited", "{out:?}");
+    }
+}
+
 /// The command knows where the report goes, and may guess the number of the process that writes it.
 #[test]
 fn links_in_the_way_of_a_report_lead_nowhere() {

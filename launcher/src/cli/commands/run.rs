@@ -69,7 +69,7 @@ pub(crate) fn run(
             failure_hints::tell(&run.planned, &run.ran.ended, output);
             let code = outcome::tell(&run.planned, &run.ran.ended, output);
             let code = code.map(|code| not_done::weigh(&run, write_back::tell(&run, code, output)));
-            let code = code.and_then(|code| with_report(code, written, output));
+            let code = with_report(code, written, output);
             if run.sync.as_ref().is_some_and(|sync| sync.state.is_some()) {
                 bounds::keep(&run.planned.surroundings);
             }
@@ -83,26 +83,21 @@ pub(crate) fn run(
             if output.is_json() { code.or_else(|error| Ok(error.kind.code().into())) } else { code }
         }
         Err(error) => {
-            reports.write(&Report::of_failure(args, &error))?;
-            Err(error)
+            let written = reports.write(&Report::of_failure(args, &error));
+            with_report(Err(error), written, output)
         }
     }
 }
 
-/// Fails where the report could not be written; the command's own failure counts more.
+/// Says where the report could not be written, which fails what did not fail otherwise.
 fn with_report(
-    code: ExitCode,
+    ended: Result<ExitCode, CommandError>,
     written: Result<(), CommandError>,
     output: &Output,
 ) -> Result<ExitCode, CommandError> {
-    match written {
-        Err(error) if code == ExitCode::SUCCESS => Err(error),
-        Err(error) => {
-            output.error(&error);
-            Ok(code)
-        }
-        Ok(()) => Ok(code),
-    }
+    let Err(error) = written else { return ended };
+    output.error(&error);
+    ended.map(|code| if code == ExitCode::SUCCESS { error.kind.code().into() } else { code })
 }
 
 /// Begins the sandbox while the host is asked. What is captured needs descriptors that are not
