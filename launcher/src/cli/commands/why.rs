@@ -73,7 +73,7 @@ pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandEr
     if let Some(wrong) = wrong {
         return Err(wrong);
     }
-    let allowed = told.iter().all(|told| told.answer.answer == Verdict::Allowed);
+    let allowed = told.iter().all(Told::is_allowed);
     Ok(ExitCode::from(if allowed { 0 } else { NOT_ALLOWED }))
 }
 
@@ -180,6 +180,15 @@ fn ask_kernel(planned: &mut Planned, subjects: &[Subject]) -> Result<Vec<i32>, C
     questions::read(&said, paths.len()).map(|(answers, _)| answers)
 }
 
+impl Told {
+    /// Where the kernel was asked it has the word, and an answer that it does not give is none to rely on.
+    fn is_allowed(&self) -> bool {
+        self.verified.as_ref().map_or(self.answer.answer == Verdict::Allowed, |kernel| {
+            kernel.agrees && kernel.errno.is_none()
+        })
+    }
+}
+
 impl Verified {
     fn new(number: i32, answer: &Answer) -> Self {
         let expected = answer.errno.map_or(0, Refusal::number);
@@ -221,4 +230,40 @@ fn text(told: &Told) -> String {
     });
     line("kernel", &kernel);
     lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_that_was_asked_decides() {
+        let (works, denied) = (0, Refusal::Denied.number());
+        for (answer, refusal, said, is_allowed) in [
+            (Verdict::Allowed, None, None, true),
+            (Verdict::Denied, Some(Refusal::Denied), None, false),
+            (Verdict::Unknown, None, None, false),
+            (Verdict::Allowed, None, Some(works), true),
+            (Verdict::Allowed, None, Some(denied), false),
+            (Verdict::Denied, Some(Refusal::Denied), Some(denied), false),
+            (Verdict::Denied, Some(Refusal::Denied), Some(works), false),
+            (Verdict::Unknown, None, Some(works), true),
+            (Verdict::Unknown, None, Some(denied), false),
+        ] {
+            let answer = Answer {
+                subject: "x".to_owned(),
+                operation: Some(Operation::Read),
+                answer,
+                errno: refusal,
+                leads_to: None,
+                reason: String::new(),
+                rule: None,
+                layers: Vec::new(),
+                remedy: None,
+            };
+            let verified = said.map(|said| Verified::new(said, &answer));
+            let told = Told { answer, verified };
+            assert_eq!(told.is_allowed(), is_allowed, "{told:?}");
+        }
+    }
 }
