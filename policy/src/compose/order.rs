@@ -15,6 +15,9 @@ type Layers<'a> = Vec<Cow<'a, PolicyFile>>;
 pub(super) fn layers<'a>(sources: &'a Sources, vars: &Vars) -> Result<Layers<'a>, ComposeError> {
     let files = files(sources, vars)?;
     let mut profiles = Profiles { texts: &sources.user_profiles, found: Vec::new() };
+    for entry in files.iter().flat_map(|file| &file.extends) {
+        taken_back(entry).map_or(Ok(()), |removed| profiles.check_known(&removed))?;
+    }
     for wanted in wanted(sources, &files) {
         profiles.add(&wanted, &mut Vec::new())?;
     }
@@ -58,6 +61,11 @@ fn wanted(sources: &Sources, files: &[Cow<'_, PolicyFile>]) -> Vec<Stated<String
     wanted
 }
 
+/// Returns what an entry takes back, if it does.
+fn taken_back(entry: &Stated<String>) -> Option<Stated<String>> {
+    entry.value.strip_prefix('!').map(|removed| entry.with(removed.to_owned()))
+}
+
 struct Profiles<'a> {
     texts: &'a [ProfileText],
     found: Vec<(String, PolicyFile)>,
@@ -78,10 +86,15 @@ impl Profiles<'_> {
             return Err(ComposeError::Cycle { chain: chain.join(" -> "), origin });
         }
         let file = self.read(wanted)?;
+        let before: Vec<String> = self.found.iter().map(|(known, _)| known.clone()).collect();
         for below in file.extends.iter().filter(|entry| entry.value != "base") {
-            if !below.value.starts_with('!') {
+            let Some(removed) = taken_back(below) else {
                 self.add(below, chain)?;
-            }
+                continue;
+            };
+            self.check_known(&removed)?;
+            // What others asked for is not this profile's to take out.
+            self.found.retain(|(known, _)| *known != removed.value || before.contains(known));
         }
         chain.pop();
         self.found.retain(|(known, _)| known != name);
@@ -102,12 +115,28 @@ impl Profiles<'_> {
         if let Some(file) = builtin::profile(name) {
             return Ok(file?);
         }
-        let mut known: Vec<&str> = builtin::names().collect();
-        known.extend(self.texts.iter().map(|profile| profile.name.as_str()));
-        Err(ComposeError::UnknownProfile {
-            name: name.to_owned(),
-            hint: did_you_mean(name, &known),
+        Err(self.unknown(wanted))
+    }
+
+    fn check_known(&self, wanted: &Stated<String>) -> Result<(), ComposeError> {
+        if self.names().contains(&wanted.value.as_str()) {
+            Ok(())
+        } else {
+            Err(self.unknown(wanted))
+        }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = builtin::names().collect();
+        all.extend(self.texts.iter().map(|profile| profile.name.as_str()));
+        all
+    }
+
+    fn unknown(&self, wanted: &Stated<String>) -> ComposeError {
+        ComposeError::UnknownProfile {
+            name: wanted.value.clone(),
+            hint: did_you_mean(&wanted.value, &self.names()),
             origin: wanted.origin.clone(),
-        })
+        }
     }
 }

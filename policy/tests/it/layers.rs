@@ -243,6 +243,34 @@ fn extends_can_be_taken_back() {
 }
 
 #[test]
+fn profile_takes_out_what_its_own_bring() {
+    let sources = |wanted: &[&str], extends: &str| Sources {
+        user_profiles: vec![
+            profile("both", "extends = [\"a\", \"b\"]"),
+            profile("a", "[mounts]\n\"/a\" = \"ro\""),
+            profile("b", "[mounts]\n\"/b\" = \"ro\""),
+            profile("own", &format!("extends = [{extends}]")),
+        ],
+        profiles: wanted.iter().map(|name| (*name).to_owned()).collect(),
+        ..Sources::default()
+    };
+    let shown = |wanted: &[&str], extends: &str| {
+        let policy = policy(&sources(wanted, extends), &vars()).expect("resolves");
+        ["/a", "/b"].map(|path| why(&policy, path) != "nothing")
+    };
+    assert_eq!(shown(&["own"], "\"both\""), [true, true], "control");
+    assert_eq!(shown(&["own"], "\"both\", \"!b\""), [true, false]);
+    assert_eq!(shown(&["own"], "\"!b\", \"both\""), [true, true], "in order");
+    assert_eq!(shown(&["own"], "\"a\", \"!a\""), [false, false]);
+    assert_eq!(shown(&["b", "own"], "\"both\", \"!b\""), [true, true], "asked for by itself");
+    let unknown = error(&sources(&["own"], "\"both\", \"!bot\""));
+    assert_eq!(unknown.hints(), ["did you mean `both`"], "{unknown}");
+    let file = text(FileKind::User, "extends = [\"!bot\"]");
+    let unknown = error(&Sources { user: Some(file), ..sources(&[], "\"a\"") });
+    assert_eq!(unknown.hints(), ["did you mean `both`"], "{unknown}");
+}
+
+#[test]
 fn one_path_twice_in_flags() {
     let flags_ = Flags { ro: vec!["/x".into()], rw: vec!["/x/".into()], ..Flags::default() };
     let twice = error(&flags(&flags_));
