@@ -175,3 +175,17 @@ fn invalid_profile_is_told_with_its_place() {
     let by_command = said(&mut world.endow(["run", "--", "true"]));
     assert!(by_command.fails(120).contains("true.toml:2:"), "{}", by_command.stderr);
 }
+
+/// One that is shown, and never used, is worse than none.
+#[test]
+fn profile_with_a_name_that_means_something_else_is_refused() {
+    for name in ["base", "none"] {
+        let world = World::new();
+        let file = world.write(format!("config/profiles/{name}.toml"), "version = 1\n");
+        let told = format!("no profile can have this name: {}", file.display());
+        for words in [&["run", "--", "true"][..], &["profile", "show", name], &["check"]] {
+            let said = said(&mut world.endow(words));
+            assert!(said.code == 120 && format!("{said:?}").contains(&told), "{words:?}: {said:?}");
+        }
+    }
+}

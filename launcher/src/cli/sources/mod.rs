@@ -27,6 +27,9 @@ use surroundings::{Dirs, Surroundings};
 /// Where the user's profiles are, below endow's configuration.
 const PROFILES: &str = "profiles";
 
+/// Names that mean something else where a profile is asked for: a file of that name would never be used.
+const NO_PROFILES: [&str; 2] = ["base", "none"];
+
 /// The largest policy file, in bytes.
 const POLICY_MAX: u64 = 1 << 20;
 
@@ -275,6 +278,12 @@ fn profile(path: &Path) -> Option<Result<ProfileText, CommandError>> {
         return None;
     }
     let name = path.file_stem()?.to_str()?.to_owned();
+    if NO_PROFILES.contains(&name.as_str()) {
+        return Some(Err(CommandError::new(Kind::Policy, "no profile can have this name")
+            .about(path.display())
+            .hint("`base` is a part of every policy, and `none` drops a profile: rename the file")
+            .hint("what it says for every run belongs in `policy.toml`")));
+    }
     Some(read_text(path).map(|text| ProfileText {
         name,
         file: path.display().to_string(),
