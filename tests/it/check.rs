@@ -36,6 +36,26 @@ fn files_of_a_run_here_are_checked() {
     assert!(check(&world, &[]).fails(120).contains("policy.toml:3"));
 }
 
+/// It has tables that no other file may have.
+#[test]
+fn file_of_the_user_is_checked_as_that() {
+    let world = World::new();
+    let own = "version = 1\n[state]\nruns = 3\n[project.\"~/project\".deny]\npatterns = [\"x\"]\n";
+    let file = world.write("config/policy.toml", own);
+    let linked = world.root().join("linked.toml");
+    std::os::unix::fs::symlink(&file, &linked).expect("a link");
+    let copied = world.write("copied.toml", own);
+    for (path, code) in [(&file, 0), (&linked, 0), (&copied, 120)] {
+        let path = path.to_str().expect("UTF-8");
+        let checked = check(&world, &[path]);
+        assert_eq!(checked.code, code, "{path}: {}", checked.stderr);
+        assert_eq!(world.run(&["-p", path], "true").code, code, "{path}");
+    }
+    world.write("config/policy.toml", "version = 1\n[state]\nrunz = 3\n");
+    let broken = check(&world, &[file.to_str().expect("UTF-8")]);
+    assert!(broken.fails(120).contains("policy.toml:3"), "{}", broken.stderr);
+}
+
 /// Else a build would refuse what was found to be in order.
 #[test]
 fn actions_are_checked_as_a_build_does() {

@@ -76,7 +76,7 @@ fn read_with(
     if !args.no_policy {
         reader.user_file_of(&mut sources)?;
         if let Some(path) = &args.policy {
-            sources.explicit = Some(reader.explicit(path)?);
+            sources.explicit = reader.explicit(path)?;
         } else {
             sources.enclosing = reader.enclosing(&sources)?;
             sources.project = reader.project(&sources)?;
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
     }
 
     fn user_file(&mut self) -> Result<Option<PolicyFile>, CommandError> {
-        let path = self.dirs().config.join("policy.toml");
+        let path = user_path(self.dirs());
         if is_absent(&path) {
             return Ok(None);
         }
@@ -163,9 +163,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn explicit(&mut self, path: &Path) -> Result<PolicyFile, CommandError> {
+    /// Reads the file that is named. The user's own is read already, with tables that no other has.
+    fn explicit(&mut self, path: &Path) -> Result<Option<PolicyFile>, CommandError> {
         let absolute = self.surroundings.vars.cwd.as_path().join(path);
-        self.parse(&absolute, FileKind::Explicit)
+        if is_same(&absolute, &user_path(self.dirs())) {
+            return Ok(None);
+        }
+        self.parse(&absolute, FileKind::Explicit).map(Some)
     }
 
     /// What takes away in the files of directories above the project's own file, outermost first. A command can make a
@@ -247,6 +251,16 @@ impl<'a> Reader<'a> {
         profiles.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(profiles)
     }
+}
+
+fn user_path(dirs: &Dirs) -> PathBuf {
+    dirs.config.join("policy.toml")
+}
+
+/// Whether two paths lead to one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    file(one).is_some_and(|found| Some(found) == file(other))
 }
 
 fn listed(directory: &Path) -> io::Result<Vec<PathBuf>> {
