@@ -53,6 +53,28 @@ fn file_that_is_named_is_measured_by_its_own_directory() {
     said(inside.current_dir(world.project().join("evil"))).fails(120);
 }
 
+/// Who can't be asked is told what it is about.
+#[test]
+fn grants_are_in_the_object_of_an_unanswered_question() {
+    let world = World::new();
+    world.write("home/project/endow.toml", GRANTING);
+    let said = trust(&world, &["--json"]);
+    said.fails(120);
+    let said: Value = serde_json::from_str(&said.stdout).expect("JSON");
+    let cause = said["error"]["causes"][0].as_str().expect("a cause");
+    assert!(cause.ends_with("endow.toml:3: grants mounts.\"/data\" (ro host=\"/usr/share\")"));
+}
+
+/// What no run reads can't be accepted.
+#[test]
+fn file_of_another_name_is_refused() {
+    let world = World::new();
+    world.write("home/project/policy.toml", GRANTING);
+    let said = trust(&world, &["--yes", "policy.toml"]);
+    assert!(said.fails(2).contains("`-p FILE` takes a file of any name"), "{}", said.stderr);
+    assert_eq!(said.stdout, "");
+}
+
 /// The file is weaker than the flags, and takes nothing of theirs back by standing in the workspace's place.
 #[test]
 fn flags_that_narrow_hold_beside_a_projects_file() {

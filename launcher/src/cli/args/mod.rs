@@ -245,7 +245,7 @@ pub(crate) struct InitArgs {
 pub(crate) struct TrustArgs {
     #[command(flatten)]
     pub(crate) style: Style,
-    /// The policy file; left out, the nearest `endow.toml`
+    /// An `endow.toml`; left out, the nearest one
     pub(crate) file: Option<PathBuf>,
     /// Accept without asking
     #[arg(short, long)]

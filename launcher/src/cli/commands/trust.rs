@@ -1,7 +1,8 @@
 //! `endow trust`.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::Grant;
@@ -13,6 +14,7 @@ use crate::cli::output::{Output, printable};
 use crate::cli::sources::surroundings;
 use crate::cli::sources::trust;
 use crate::cli::sources::{self, Project};
+use crate::plan::POLICY_FILE;
 
 /// Shows what a project's policy file grants, and accepts it as it is now.
 pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -21,6 +23,9 @@ pub(crate) fn run(args: &TrustArgs, output: &Output) -> Result<ExitCode, Command
     let named = args.file.as_ref().map(|file| cwd.join(file));
     let path = named.or_else(|| sources::project_file(&surroundings.vars)).ok_or_else(no_file)?;
     let path = canonical(path)?;
+    if path.file_name() != Some(OsStr::new(POLICY_FILE)) {
+        return Err(no_project_file(&path));
+    }
     // A file is measured where it holds, wherever it is named.
     let surroundings = surroundings::read(args.file.as_ref().and(path.parent()))?;
     let project = sources::project(&path, &surroundings)?;
@@ -52,6 +57,13 @@ fn no_file() -> CommandError {
     CommandError::new(Kind::Usage, "there is no endow.toml here").hint("name the file")
 }
 
+/// It would be remembered, and no run would read it.
+fn no_project_file(path: &Path) -> CommandError {
+    CommandError::new(Kind::Usage, "a project's policy file is called `endow.toml`")
+        .about(path.display())
+        .hint("`-p FILE` takes a file of any name, and needs no trust")
+}
+
 fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<bool, CommandError> {
     if args.yes {
         return Ok(true);
@@ -62,9 +74,11 @@ fn is_accepted(args: &TrustArgs, project: &Project, output: &Output) -> Result<b
     }
     let question = format!("accept {} as it is now?", project.path.display());
     output.ask(&question).ok_or_else(|| {
-        CommandError::new(Kind::Policy, "nobody can be asked")
-            .about(project.path.display())
-            .hint("read what it grants, then run `endow trust --yes`")
+        let error =
+            CommandError::new(Kind::Policy, "nobody can be asked").about(project.path.display());
+        // As text it was shown already.
+        let grants: &[Grant] = if output.is_json() { &project.judgement.grants } else { &[] };
+        error.granting(grants).hint("read what it grants, then run `endow trust --yes`")
     })
 }
 

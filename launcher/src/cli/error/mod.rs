@@ -9,7 +9,9 @@ pub(crate) mod write_back;
 use std::io;
 use std::path::Path;
 
-use endow_policy::{ComposeError, ErrorKind, FlagError, Origin, ParseError, ResolveError, causes};
+use endow_policy::{
+    ComposeError, ErrorKind, FlagError, Grant, Origin, ParseError, ResolveError, causes,
+};
 use endow_vfs::state::StateError;
 use serde::{Deserialize, Serialize};
 
@@ -208,10 +210,15 @@ impl CommandError {
     pub(crate) fn untrusted(error: &endow_policy::TrustError) -> Self {
         let this =
             Self::new(Kind::Policy, "the project's policy file is not trusted").about(&error.file);
-        let this = error.grants.iter().fold(this, |this, grant| {
-            this.cause(format!("{}: grants {}", grant.origin, grant.what))
-        });
+        let this = this.granting(&error.grants);
         this.hint("read it, then accept it with `endow trust`").hint(WITHOUT_POLICY)
+    }
+
+    /// Adds what a project file would give.
+    pub(crate) fn granting(self, grants: &[Grant]) -> Self {
+        grants.iter().fold(self, |this, grant| {
+            this.cause(format!("{}: grants {}", grant.origin, grant.what))
+        })
     }
 
     /// A policy file is invalid.
