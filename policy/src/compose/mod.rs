@@ -160,10 +160,8 @@ impl ComposeError {
 
     /// Returns whose fault it is: a flag's is the command line's, all else a policy file's.
     pub fn kind(&self) -> ErrorKind {
-        match self.origin() {
-            Some(Origin::Flag(_)) => ErrorKind::Setup,
-            _ => ErrorKind::Policy,
-        }
+        let is_flags = self.origin().is_some_and(Origin::is_flag);
+        if is_flags { ErrorKind::Setup } else { ErrorKind::Policy }
     }
 
     /// Returns what helps, one line each.

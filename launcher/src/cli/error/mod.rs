@@ -257,7 +257,11 @@ impl From<FlagError> for CommandError {
 
 impl From<ComposeError> for CommandError {
     fn from(error: ComposeError) -> Self {
-        let this = Self::new(Kind::Policy, error.to_string());
+        let kind = match error.kind() {
+            ErrorKind::Policy => Kind::Policy,
+            ErrorKind::Setup => Kind::Usage,
+        };
+        let this = Self::new(kind, error.to_string());
         match &error {
             // The text of a profile that another file names is not at hand any more.
             ComposeError::Parse(error) => Self::invalid_file(error),
@@ -277,18 +281,6 @@ impl From<ComposeError> for CommandError {
             }
             _ => this,
         }
-        .blamed()
-    }
-}
-
-impl CommandError {
-    /// What a flag asked for is a mistake of the command line, not of a file.
-    fn blamed(mut self) -> Self {
-        let by_flag = self.causes.iter().any(|cause| cause.contains("by --"));
-        if by_flag && self.kind == Kind::Policy {
-            self.kind = Kind::Usage;
-        }
-        self
     }
 }
 
@@ -328,6 +320,25 @@ impl From<PrepareError> for CommandError {
                 this.hint("ENDOW_STATE_DIR names another directory, yours alone")
             }
             _ => this,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wrote_it_is_to_blame_whatever_it_is_called() {
+        let kind = |origin: Origin| {
+            let hint = String::new();
+            let error = ComposeError::UnknownProfile { name: "x".to_owned(), hint, origin };
+            CommandError::from(error).kind
+        };
+        assert_eq!(kind(Origin::Flag("--profile x".into())), Kind::Usage);
+        assert_eq!(kind(Origin::Flag("--profile x".into()).of_word("x")), Kind::Usage);
+        for name in ["policy.toml", "by --policy.toml"] {
+            assert_eq!(kind(Origin::File { name: name.into(), line: 1 }), Kind::Policy, "{name}");
         }
     }
 }
