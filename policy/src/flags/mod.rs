@@ -3,6 +3,7 @@
 mod bridge;
 mod mount;
 mod network;
+mod untyped;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,9 +14,9 @@ use crate::decode::{LEVELS, is_hostname};
 use crate::nearest::did_you_mean;
 use crate::unit::UnitError;
 use crate::{
-    Access, AllowWord, BridgeFault, FileKind, LimitsTable, OnConflict, Origin, PatternFault,
-    PolicyFile, SparseFault, Stated, SyncMode, WordFault, WorkspaceAccess, parse_duration,
-    parse_size,
+    Access, AllowWord, BridgeFault, FileKind, LimitsTable, MountEntry, OnConflict, Origin,
+    PatternFault, PolicyFile, SparseFault, Stated, SyncMode, WordFault, WorkspaceAccess,
+    parse_duration, parse_size,
 };
 
 use mount::MountFlag;
@@ -38,6 +39,8 @@ pub struct Flags {
     pub git: Vec<OsString>,
     /// The values of `--cas`.
     pub cas: Vec<OsString>,
+    /// Mounts that nobody typed.
+    pub mounts: Vec<MountEntry>,
     /// The value of `--workspace`.
     pub workspace: Option<String>,
     /// `--checkpoint` was given.
@@ -232,6 +235,7 @@ impl Flags {
                 file.mounts.push(mount::parse(flag, value)?);
             }
         }
+        file.mounts.extend(self.mounts.iter().cloned());
         Ok(())
     }
 

@@ -22,7 +22,7 @@ pub(super) enum MountFlag {
 }
 
 impl MountFlag {
-    const fn word(self) -> &'static str {
+    pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Host(Access::Ro) => "--ro",
             Self::Host(Access::Rw) => "--rw",

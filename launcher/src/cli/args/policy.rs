@@ -5,13 +5,12 @@
 )]
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use endow_policy::Flags;
+use endow_policy::{Access, Flags, MountEntry};
 
 use super::{ActionPlace, OtherSandbox};
 
@@ -43,6 +42,9 @@ pub(crate) struct PolicyArgs {
     /// Mount a content-addressed tree, read-only: GUEST=DIGEST
     #[arg(long, value_name = "GUEST=DIGEST", help_heading = "Mounts")]
     cas: Vec<OsString>,
+    /// What no flag says.
+    #[arg(skip)]
+    mounts: Vec<MountEntry>,
     /// How the workspace is shown: cow, rw, ro or none
     #[arg(long, value_name = "ACCESS", help_heading = "Mounts")]
     workspace: Option<String>,
@@ -171,22 +173,12 @@ impl PolicyArgs {
         timeout: Option<Duration>,
     ) -> Self {
         let variable = |(name, value): (&String, &String)| format!("{name}={value}").into();
-        let place = setting.place.display();
         Self {
             workspace: Some("none".to_owned()),
-            cas: [format!("{place}={tree},cow")]
-                .into_iter()
-                .chain(root.map(|root| format!("/={root}")))
-                .map(OsString::from)
-                .collect(),
+            cas: root.iter().map(|root| format!("/={root}").into()).collect(),
+            mounts: action_mounts((setting, tree), tools),
             chdir: Some(setting.directory.clone().into_os_string()),
             env: environment.iter().map(variable).collect(),
-            ro: tools
-                .iter()
-                .map(|tool| whole(tool))
-                .chain(setting.fixed.iter().map(shown_at))
-                .collect(),
-            rw: setting.live.iter().map(shown_at).collect(),
             hostname: Some(BUILD.to_owned()),
             new_session: true,
             timeout: timeout.map(|time| format!("{}ms", time.as_millis())),
@@ -200,16 +192,14 @@ impl PolicyArgs {
     /// Returns what a command of another sandbox's is given.
     pub(crate) fn of_other(other: &OtherSandbox) -> Self {
         let OtherSandbox { fixed, writable, memory, .. } = other;
-        let open = |place: &PathBuf| {
-            let mut mount = escaped(place.as_os_str());
-            mount.extend_from_slice(b",mode=1777");
-            OsString::from_vec(mount)
-        };
+        let live =
+            |place: &PathBuf| MountEntry::of_host(Access::Rw, place.as_os_str(), place.as_os_str());
         Self {
             workspace: Some("none".to_owned()),
-            ro: fixed.iter().map(shown_at).collect(),
-            rw: writable.iter().map(|place| whole(place.as_os_str())).collect(),
-            tmp: memory.iter().map(open).collect(),
+            mounts: (fixed.iter().map(|it| shown_at(Access::Ro, it)))
+                .chain(writable.iter().map(live))
+                .chain(memory.iter().map(|place| MountEntry::of_memory(place.as_os_str())))
+                .collect(),
             net: if other.is_offline { Vec::new() } else { vec!["host".to_owned()] },
             chdir: Some(other.chdir.clone().into_os_string()),
             hostname: other.hostname.clone(),
@@ -267,6 +257,7 @@ impl PolicyArgs {
             tmp: it.tmp,
             git: it.git,
             cas: it.cas,
+            mounts: it.mounts,
             workspace: it.workspace,
             checkpoint: it.checkpoint,
             deny: it.deny,
@@ -300,26 +291,61 @@ impl PolicyArgs {
     }
 }
 
-/// Writes a mount flag that shows all of a source at a place.
-fn shown_at((source, place): &(PathBuf, PathBuf)) -> OsString {
-    let mut mount = escaped(place.as_os_str());
-    mount.push(b'=');
-    mount.extend(whole(source.as_os_str()).into_vec());
-    OsString::from_vec(mount)
+fn action_mounts((setting, tree): (&ActionPlace, &str), tools: &[OsString]) -> Vec<MountEntry> {
+    let tree = MountEntry::of_tree(tree.to_owned(), setting.place.as_os_str());
+    let tools = tools.iter().map(|tool| MountEntry::of_host(Access::Ro, tool, tool));
+    let fixed = setting.fixed.iter().map(|it| shown_at(Access::Ro, it));
+    let live = setting.live.iter().map(|it| shown_at(Access::Rw, it));
+    [tree].into_iter().chain(tools).chain(fixed).chain(live).collect()
 }
 
-/// Writes a path as a mount flag that shows all that is there.
-fn whole(path: &OsStr) -> OsString {
-    let mut mount = escaped(path);
-    mount.extend_from_slice(b",nodeny");
-    OsString::from_vec(mount)
+/// Shows all of a source at a place.
+fn shown_at(access: Access, (source, place): &(PathBuf, PathBuf)) -> MountEntry {
+    MountEntry::of_host(access, source.as_os_str(), place.as_os_str())
 }
 
-/// Writes a path so that nothing in it has a meaning in a mount flag.
-fn escaped(path: &OsStr) -> Vec<u8> {
-    let bytes = path.as_bytes().iter().flat_map(|byte| {
-        let mark = matches!(byte, b'\\' | b',' | b'=' | b'@').then_some(b'\\');
-        mark.into_iter().chain([*byte])
-    });
-    bytes.collect()
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    use endow_policy::MountSource;
+
+    use super::*;
+
+    /// Among them are those that no flag can say: a backslash before what ends a path.
+    #[test]
+    fn paths_of_actions_and_other_sandboxes_are_taken_as_they_are() {
+        let names: [&[u8]; 6] =
+            [br"/a\b", br"/a\", br"/a\,nodeny", b"/a=b,ro", b"/a@b:/c", b"/\xff"];
+        for name in names.map(OsStr::from_bytes) {
+            let (path, other) = (PathBuf::from(name), PathBuf::from("/other"));
+            let place = ActionPlace {
+                place: path.join("tree"),
+                fixed: vec![(path.clone(), other.clone())],
+                live: vec![(other.clone(), path.join("live"))],
+                ..ActionPlace::of_builds("/")
+            };
+            let tool = [name.to_owned()];
+            let action = PolicyArgs::of_action((&place, "d"), None, &tool, &BTreeMap::new(), None);
+            check(&action, &[&path.join("tree"), &path, &other, &path.join("live")], &path);
+            let sandbox = OtherSandbox {
+                fixed: vec![(path.clone(), other.clone())],
+                writable: vec![path.clone()],
+                memory: vec![path.join("memory")],
+                ..OtherSandbox::default()
+            };
+            let sandbox = PolicyArgs::of_other(&sandbox);
+            check(&sandbox, &[&other, &path, &path.join("memory")], &path);
+        }
+    }
+
+    /// Checks where something stands, and what is shown at the other place.
+    fn check(args: &PolicyArgs, places: &[&PathBuf], shown: &PathBuf) {
+        let mounts = args.flags().layer().expect("flags").mounts;
+        let found: Vec<PathBuf> = mounts.iter().map(|it| PathBuf::from(&it.at.value)).collect();
+        assert_eq!(found.iter().collect::<Vec<_>>(), places);
+        let other = mounts.iter().find(|it| it.at.value == "/other").map(|it| &it.source);
+        assert_eq!(other, Some(&MountSource::Host { host: Some(shown.into()) }));
+    }
 }
