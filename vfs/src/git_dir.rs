@@ -201,6 +201,16 @@ pub fn is_pack(path: &Path) -> bool {
     path.parent() == Some(Path::new("objects/pack"))
 }
 
+/// Returns whether a path in a git directory is that of objects, or of what leads to some: git looks at no other name
+/// below `objects`.
+pub fn is_place_of_objects(path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix("objects") else { return false };
+    let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+    below.iter().next().map(OsStr::as_bytes).is_none_or(|name| {
+        matches!(name, b"info" | b"pack") || name.len() == 2 && name.iter().all(hex)
+    })
+}
+
 fn object_part(second: Option<&OsStr>, last: &[u8]) -> Part {
     if last.starts_with(b"tmp_") {
         return Part::Passing;
@@ -273,6 +283,19 @@ mod tests {
         ];
         for (path, expected) in parts {
             assert_eq!(part(Path::new(path)), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn places_of_objects_have_names_of_gits() {
+        for place in
+            ["objects", "objects/ab", "objects/0f/x", "objects/pack/p.pack", "objects/info"]
+        {
+            assert!(is_place_of_objects(Path::new(place)), "{place}");
+        }
+        for other in ["", "refs/ab", "objects/a.py", "objects/AB/x", "objects/abc", "objects/x/ab"]
+        {
+            assert!(!is_place_of_objects(Path::new(other)), "{other}");
         }
     }
 

@@ -26,7 +26,8 @@ const STANDING: [&str; 2] = ["HEAD", "packed-refs"];
 /// The index tells that as well; git writes it anew when it only looks.
 const INDEX: &str = "index";
 /// What tells a git directory from any other (gitrepository-layout(5)).
-const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
+const PARTS: [(&str, Kind); 3] =
+    [("HEAD", Kind::File), ("objects", Kind::Directory), ("refs", Kind::Directory)];
 /// The most references of one run; what is beyond stays in the layer.
 const REFERENCES_MAX: usize = 10_000;
 /// Where references of runs stand.
@@ -193,11 +194,20 @@ fn is_git(name: &Component<'_>) -> bool {
 fn is_git_dir(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<bool, SyncError> {
     let Some(dir) = open(fs, root, path)? else { return Ok(false) };
     for part in PARTS {
-        if !exists(fs, dir.as_fd(), part).map_err(io("look at", path))? {
+        if !has(fs, dir.as_fd(), part).map_err(io("look at", path))? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether there is something of a kind, or a link, which may lead to such a thing.
+fn has(fs: &dyn Fs, dir: BorrowedFd<'_>, (name, kind): (&str, Kind)) -> Result<bool, Errno> {
+    match fs.node(dir, OsStr::new(name)) {
+        Ok(node) => Ok([kind, Kind::Symlink].contains(&node.status.kind)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn exists(fs: &dyn Fs, dir: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
@@ -225,7 +235,10 @@ fn is_passed_over(change: &Change, git_dir: &Path) -> bool {
         Part::Derived | Part::Passing => true,
         // The run gave it a new time; the host put what was in it elsewhere.
         Part::Object if git_dir::is_pack(below) && is_vanished(change) => true,
-        Part::Object => change.kind != ChangeKind::Created && !change.is_trace(),
+        Part::Object => {
+            let is_taken = change.kind != ChangeKind::Created && !change.is_trace();
+            is_taken && git_dir::is_place_of_objects(below)
+        }
         Part::State | Part::Other => false,
     }
 }

@@ -214,3 +214,53 @@ fn what_makes_a_repository_of_the_hosts_one_stays() {
     assert_eq!(kept(root, "rm HEAD"), ["HEAD"]);
     assert_eq!(kept("echo x > HEAD; mkdir x", "rm HEAD"), <[&str; 0]>::default());
 }
+
+/// A directory of that name is nobody's but the project's, whatever stands beside it.
+#[test]
+fn objects_of_a_project_are_files_like_any() {
+    let guest = "echo new > objects/a.py; rm objects/gone; echo n > objects/new; rm -r objects/sub; echo new > lib/a.py";
+    let expected = [
+        "M lib/a.py",
+        "M objects/a.py",
+        "D objects/gone",
+        "A objects/new",
+        "D objects/sub/",
+        "D objects/sub/x",
+    ];
+    for beside in [
+        "mkdir config refs; echo c > config/c; echo x > index",
+        "mkdir HEAD config; echo c > config/c",
+        "echo '[user]' > config; mkdir index",
+        // Git looks at none of these names, even where somebody took a repository apart.
+        "echo x > HEAD",
+        "echo x > HEAD; mkdir refs",
+        "mkdir refs; printf '[core]\n\trepositoryformatversion = 0\n' > config",
+    ] {
+        for place in [".", "src"] {
+            let make = "mkdir -p objects/sub lib; echo old > objects/a.py; echo x > objects/gone; echo x > objects/sub/x; echo old > lib/a.py";
+            let world =
+                World::new(Where::Same, &format!("mkdir -p {place}; cd {place}; {make}; {beside}"));
+            world.guest(&format!("cd {place}; {guest}"));
+            let at = |line: &str| line.replace(' ', if place == "." { " " } else { " src/" });
+            assert_eq!(told(&united(&world)), expected.map(at), "{beside}");
+            assert!(world.apply(&OsFs, &planned(&world)).expect("applied").is_complete());
+            let text = std::fs::read_to_string(world.root().join(place).join("objects/a.py"));
+            assert_eq!(text.expect("there"), "new\n", "{beside}");
+        }
+    }
+}
+
+/// Of what may have been one it is told that it stays.
+#[test]
+fn what_a_part_of_a_repository_does_not_get_is_told() {
+    let settings = "printf '[core]\n\trepositoryformatversion = 0\n' > config";
+    for beside in ["echo x > HEAD", "mkdir refs", settings] {
+        let tree = format!("mkdir -p objects/ab objects/info; echo old > objects/ab/x; {beside}");
+        let world = World::new(Where::Same, &tree);
+        world.guest("echo new > objects/ab/x; echo x > objects/info/commit-graph");
+        let expected = ["M objects/ab/x -Repository", "A objects/info/commit-graph -Repository"];
+        assert_eq!(told(&united(&world)), expected, "{beside}");
+        let report = world.apply(&OsFs, &planned(&world)).expect("applied");
+        assert_eq!((report.refused.len(), report.applied.len()), (2, 0), "{beside}");
+    }
+}
