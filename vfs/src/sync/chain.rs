@@ -45,9 +45,10 @@ fn left_by(step: &Step) -> Option<Seen> {
 fn follows(found: Option<Seen>, left: Option<Seen>) -> bool {
     match (found, left) {
         (None, None) => true,
-        (Some(found), Some(left)) if [found.kind, left.kind].contains(&Kind::Directory) => true,
         (Some(found), Some(left)) => {
-            found.is_same_inode(&left) && found.size == left.size && found.modified == left.modified
+            let is_directory = found.kind == Kind::Directory && left.kind == Kind::Directory;
+            let is_alike = found.size == left.size && found.modified == left.modified;
+            is_directory || found.is_same_inode(&left) && is_alike
         }
         _ => false,
     }

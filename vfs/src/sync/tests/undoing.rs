@@ -56,6 +56,25 @@ fn parts_make_the_whole_and_are_undone_together() {
     }
 }
 
+/// What the user put in the place of a directory of the run's is no version of that.
+#[test]
+fn what_stood_in_the_place_of_a_directory_stays_when_it_is_back() {
+    for (place, mine) in
+        PLACES.into_iter().flat_map(|it| ["echo mine > n", "ln -s mine n"].map(|mine| (it, mine)))
+    {
+        let world = World::new(place, TREE);
+        world.guest("mkdir n; echo a > n/a; echo b > n/b");
+        assert!(!only(&world, &["n/a"]).applied.is_empty());
+        world.host(&format!("rm -r n; {mine}"));
+        let before = world.snapshot();
+        let report = world.sync(OnConflict::Guest);
+        assert!(world.root().join("n/b").exists(), "{report:?}");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.failed.is_empty(), "{undone:?}");
+        assert_same(&world.snapshot(), &before, &format!("{place:?} {mine}: {undone:?}"));
+    }
+}
+
 #[test]
 fn undo_of_parts() {
     for place in PLACES {
