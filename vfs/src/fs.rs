@@ -15,6 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 pub(crate) use beyond::{is_beyond, set_attribute};
 pub(crate) use data::{copy_bytes, next_data, next_hole};
@@ -26,6 +27,10 @@ pub use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
 pub use whole::write_all;
 pub(crate) use whole::{read_all, read_own, room, write_anew};
+
+/// By how much the times may be too early that the coarsest file system in use keeps, FAT: it has every other second.
+/// What keeps whole seconds shows no nanoseconds.
+pub const COARSEST: Duration = Duration::from_secs(2);
 
 /// Which file this is, on this host, until it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

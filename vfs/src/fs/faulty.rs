@@ -37,6 +37,8 @@ pub(crate) enum Lack {
     Room,
     /// No attribute `user.large` can be kept.
     Attribute,
+    /// Of times whole seconds are kept.
+    Nanoseconds,
     /// Nothing can be given to another owner or group. What has a name that begins so and is sticky, as no copy is
     /// before it is whole, is somebody else's.
     Owner,
@@ -291,6 +293,10 @@ impl Fs for FaultyFs {
         let mut node = self.tick()?.node(at, name)?;
         let is_copy = self.is_owner() && node.status.mode & 0o1000 == 0;
         node.status.uid ^= u32::from(self.is_foreign(name) && !is_copy);
+        if matches!(self.lacks, Some((Lack::Nanoseconds, _))) {
+            node.status.modified.tv_nsec = 0;
+            node.status.changed.tv_nsec = 0;
+        }
         Ok(node)
     }
 

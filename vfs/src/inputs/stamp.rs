@@ -1,8 +1,8 @@
 //! What tells whether a file changed, without reading it.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::fs::{FileId, Status, Timespec};
+use crate::fs::{COARSEST, FileId, Status, Timespec};
 
 /// What of a file's status changes with its content. No call sets the time of the last change back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,10 +13,6 @@ pub(super) struct Stamp {
     pub(super) modified: (i64, u32),
     pub(super) changed: (i64, u32),
 }
-
-/// Within the grain of a file system's clock a content can change without the time moving. The coarsest
-/// that is in use has two seconds (FAT).
-const GRAIN: Duration = Duration::from_secs(2);
 
 impl Stamp {
     pub(super) fn of(status: &Status) -> Self {
@@ -33,9 +29,10 @@ impl Stamp {
         self.mode & 0o111 != 0
     }
 
-    /// Returns whether the times tell of all that happens from `now` on.
+    /// Returns whether the times tell of all that happens from `now` on: within the grain of a file system's clock a
+    /// content can change without the time moving.
     pub(super) fn is_settled(&self, now: SystemTime) -> bool {
-        let limit = now.checked_sub(GRAIN).and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+        let limit = now.checked_sub(COARSEST).and_then(|it| it.duration_since(UNIX_EPOCH).ok());
         let limit = limit.unwrap_or_default().as_secs();
         let is_old = |(seconds, _): (i64, u32)| u64::try_from(seconds).unwrap_or(0) < limit;
         is_old(self.modified) && is_old(self.changed)

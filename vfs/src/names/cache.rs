@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::WalkOptions;
 use super::format::{Known, Records};
 use super::list::Stamp;
-use crate::fs::{FileId, Fs, Result, Timespec, read_own, write_anew};
+use crate::fs::{COARSEST, FileId, Fs, Result, Timespec, read_own, write_anew};
 use crate::hex;
 
 const MAGIC: &[u8; 8] = b"endownm4";
@@ -21,7 +21,6 @@ const MAGIC: &[u8; 8] = b"endownm4";
 const SIZE: u64 = 64 << 20;
 /// A walk is written down when more than one directory of so many was new.
 const WORTH: u64 = 64;
-const GRAIN: Duration = Duration::from_secs(2);
 /// More than a step of the kernel's clock, by which it notes times: 10 ms where it is coarsest (`CONFIG_HZ=100`).
 const STEP: Duration = Duration::from_millis(20);
 /// The most files of other rules that are kept beside a root's new one.
@@ -121,7 +120,7 @@ fn header(rules: &[u8; 32], root: FileId) -> Vec<u8> {
 pub(super) fn is_settled(stamp: &Stamp, started: SystemTime) -> bool {
     let time = |time: Timespec| {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-        UNIX_EPOCH + Duration::from_secs(seconds) + GRAIN
+        UNIX_EPOCH + Duration::from_secs(seconds) + COARSEST
     };
     // Whole seconds, so that a time just under the limit counts as fresh.
     time(stamp.modified) < started - Duration::from_secs(1)

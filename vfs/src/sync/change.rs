@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repository::GitDirs;
 use super::stored;
-use crate::fs::{Kind, Node, Timespec};
+use crate::fs::{COARSEST, Kind, Node, Timespec};
 
 /// A time of a file, since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,6 +29,18 @@ impl From<Timespec> for Time {
 impl From<Time> for Timespec {
     fn from(time: Time) -> Self {
         Self { tv_sec: time.seconds, tv_nsec: time.nanoseconds }
+    }
+}
+
+impl Time {
+    /// Returns whether a time that a file system noted may be one of that moment or later: what it keeps of it may be
+    /// whole seconds.
+    pub fn may_be_since(self, moment: Self) -> bool {
+        if self.nanoseconds != 0 {
+            return self >= moment;
+        }
+        let grain = i64::try_from(COARSEST.as_secs()).unwrap_or(i64::MAX);
+        Self { seconds: self.seconds.saturating_add(grain), ..self } > moment
     }
 }
 
@@ -336,5 +348,26 @@ impl ChangeSet {
     pub(super) fn leave_out(&mut self, places: &HashSet<usize>) {
         let mut at = 0..;
         self.changes.retain(|_| at.next().is_none_or(|at| !places.contains(&at)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_seconds_may_be_later_than_they_say() {
+        let at = |seconds, nanoseconds| Time { seconds, nanoseconds };
+        for (time, moment, expected) in [
+            (at(5, 1), at(5, 1), true),
+            (at(5, 1), at(5, 2), false),
+            (at(5, 0), at(5, 2), true),
+            (at(5, 0), at(6, 999_999_999), true),
+            (at(5, 0), at(7, 0), false),
+            (at(8, 0), at(7, 0), true),
+            (at(i64::MAX, 0), at(7, 0), true),
+        ] {
+            assert_eq!(time.may_be_since(moment), expected, "{time:?} {moment:?}");
+        }
     }
 }

@@ -71,9 +71,12 @@ pub enum Clock {
 impl Source<'_> {
     /// Returns whether an entry of the host's may have changed since the run began.
     pub(super) fn may_have_changed(&self, host: &Seen) -> bool {
-        self.clock == Clock::SetBack
-            || host.changed >= self.stamp
-            || host.born.is_some_and(|born| born >= self.stamp)
+        self.clock == Clock::SetBack || host.changed.may_be_since(self.stamp) || self.is_new(host)
+    }
+
+    /// Returns whether an entry of the host's may have been made since the run began.
+    pub(super) fn is_new(&self, host: &Seen) -> bool {
+        host.born.is_some_and(|born| born.may_be_since(self.stamp))
     }
 }
 
@@ -370,10 +373,11 @@ impl<'a> Collector<'a> {
     /// modification. Renamed into place it changes the directory above, too.
     fn replaced(&self, host: &Seen, is_parent_changed: bool) -> Option<Conflict> {
         let stamp = self.source.stamp;
-        let is_new = host.born.is_some_and(|born| born >= stamp);
+        let is_new = self.source.is_new(host);
         // To open and close one is a change of our own.
         let is_opened = self.source.closed == Closed::Open && host.mode & 0o700 != 0o700;
-        let is_moved = is_parent_changed && host.changed >= stamp && host.modified < stamp;
+        let is_moved =
+            is_parent_changed && host.changed.may_be_since(stamp) && host.modified < stamp;
         let is_moved = is_moved && !is_opened;
         let is_ours =
             if is_new { self.source.settled.knows(host) } else { self.source.settled.has(host) };

@@ -120,7 +120,8 @@ fn open(
     stamp: Time,
 ) -> Option<OpenIndex> {
     let seen = look(fs, root, &path)?;
-    let is_earlier = seen.changed < stamp && seen.born.is_none_or(|born| born < stamp);
+    let is_since = |time: Time| time.may_be_since(stamp);
+    let is_earlier = !is_since(seen.changed) && !seen.born.is_some_and(is_since);
     if seen.kind != Kind::File || !is_earlier {
         return None;
     }

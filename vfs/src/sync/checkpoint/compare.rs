@@ -183,7 +183,9 @@ impl Comparing<'_> {
                     self.add(path.clone(), Became::Amended { then, now }, is_later);
                 }
                 // Names may have gone before anybody looked.
-                if !self.recorded.listed.contains(&path) && now.changed >= self.of_run.stamp {
+                if !self.recorded.listed.contains(&path)
+                    && now.changed.may_be_since(self.of_run.stamp)
+                {
                     self.uncovered(path.clone(), Left::Changed);
                 }
                 self.stayed.insert(path, (then, now));
@@ -198,7 +200,7 @@ impl Comparing<'_> {
     /// Returns whether a directory has other attributes than it had, and notes both.
     fn has_other_user(&mut self, path: &Path, now: &Seen) -> Result<bool> {
         // None was set since where its time of change is older.
-        let is_as_old = now.changed < self.of_run.stamp;
+        let is_as_old = !now.changed.may_be_since(self.of_run.stamp);
         let Some(then) = self.recorded.user(path).filter(|_| !is_as_old) else { return Ok(false) };
         let (dir, leaf) = self.root.above(path)?;
         // What can't be read can't be compared.
@@ -314,7 +316,7 @@ impl Comparing<'_> {
                 self.made.insert(path.clone());
             }
             self.push(path, Became::Created(now));
-        } else if now.changed >= self.of_run.stamp {
+        } else if now.changed.may_be_since(self.of_run.stamp) {
             // It may have been there before, or be all that is left of what was.
             self.uncovered(path, self.why(&now));
         }
@@ -329,7 +331,7 @@ impl Comparing<'_> {
     }
 
     fn is_later(&self, now: &Seen) -> bool {
-        now.changed >= self.of_run.end
+        now.changed.may_be_since(self.of_run.end)
     }
 
     /// Returns why a change can't be taken back of which nothing is kept.

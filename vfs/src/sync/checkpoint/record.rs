@@ -105,6 +105,11 @@ impl Recorder<'_> {
         self.entries >= self.of.limits.entries || (self.of.is_over)()
     }
 
+    /// Whether nothing of an entry changed since the start.
+    fn is_old(&self, seen: &Seen) -> bool {
+        !seen.changed.may_be_since(self.of.stamp)
+    }
+
     /// Records names level by level: a command mostly begins at the top.
     fn names(&mut self) -> Result<()> {
         let seen = Seen::from(&self.fs.node(self.of.root, OsStr::new(""))?);
@@ -136,7 +141,7 @@ impl Recorder<'_> {
         let Some((listed, before)) = self.open(path, expected) else { return Ok(()) };
         let Ok(entries) = self.fs.list(listed.as_fd(), usize::MAX) else { return Ok(()) };
         let user = self.fs.attributes(At { dir: listed.as_fd(), name: OsStr::new("") }).map(users);
-        let mut is_whole = before.changed < self.of.stamp && user.is_ok();
+        let mut is_whole = self.is_old(&before) && user.is_ok();
         for entry in entries {
             let path = path.join(&entry.name);
             if self.of.hidden.contains(&path) {
@@ -149,7 +154,7 @@ impl Recorder<'_> {
         }
         // Where names came or went since the start, those that are there may be others, and so may be its attributes.
         let after = self.fs.node(listed.as_fd(), OsStr::new("")).map(|node| Seen::from(&node));
-        if is_whole && after.is_ok_and(|after| after.changed < self.of.stamp) {
+        if is_whole && after.is_ok_and(|after| self.is_old(&after)) {
             let user = user.ok().filter(|user| !user.is_empty());
             let bytes = user.iter().flatten().map(|(_, value)| value.len() as u64).sum();
             if self.bytes.saturating_add(bytes) > self.of.limits.bytes {
@@ -169,7 +174,7 @@ impl Recorder<'_> {
     fn name(&mut self, path: PathBuf, at: At<'_>) -> Result<bool> {
         let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(false) };
         let seen = Seen::from(&node);
-        let is_old = seen.changed < self.of.stamp;
+        let is_old = self.is_old(&seen);
         let kept = match seen.kind {
             Kind::Other => Kept::Left(Left::Special),
             Kind::Directory if is_old || self.stood(at, &seen) => self.kept_directory(at, is_old),
@@ -208,7 +213,7 @@ impl Recorder<'_> {
         let Ok(node) = self.fs.node(at.dir, at.name) else { return Ok(()) };
         let seen = Seen::from(&node);
         let has_content = matches!(seen.kind, Kind::File | Kind::Symlink);
-        if !has_content || seen.changed >= self.of.stamp {
+        if !has_content || !self.is_old(&seen) {
             return Ok(());
         }
         let (kept, is_less) = match self.kept_by_git(&path, at, &node) {
@@ -227,8 +232,8 @@ impl Recorder<'_> {
     /// the directory above, too, which is looked at afterwards.
     fn stood(&self, at: At<'_>, seen: &Seen) -> bool {
         let above = self.fs.node(at.dir, OsStr::new("")).map(|node| Seen::from(&node));
-        let is_younger = seen.born.is_none_or(|born| born >= self.of.stamp);
-        !is_younger && above.is_ok_and(|above| above.changed < self.of.stamp)
+        let is_younger = seen.born.is_none_or(|born| born.may_be_since(self.of.stamp));
+        !is_younger && above.is_ok_and(|above| self.is_old(&above))
     }
 
     /// What the command did to a directory since the start is no reason to leave it out.
@@ -250,7 +255,7 @@ impl Recorder<'_> {
         let Ok(file) = self.fs.open_file(directory.as_fd(), OsStr::new(TAG)) else { return false };
         let mut text = [0; SIGNATURE.len()];
         let is_old = self.fs.node(directory.as_fd(), OsStr::new(TAG));
-        is_old.is_ok_and(|node| Time::from(node.status.changed) < self.of.stamp)
+        is_old.is_ok_and(|node| self.is_old(&Seen::from(&node)))
             && self.fs.read(file.as_fd(), &mut text).is_ok_and(|length| length == text.len())
             && text == SIGNATURE
     }

@@ -169,7 +169,7 @@ impl<'a> Collector<'a> {
         let upper = Seen::from(&found.node);
         self.is_plain &= !told.is_opaque;
         let is_changed = self.changed(&host).is_some();
-        let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
+        let is_new = self.source.is_new(&host);
         // Both made a directory here: what is in it is compared name by name.
         let is_made_twice = is_new && !told.has_origin;
         let is_kept = path.as_os_str().is_empty() || is_made_twice;
@@ -224,7 +224,7 @@ impl<'a> Collector<'a> {
         }
         self.group(found, None, false);
         let changed = self.changed(&host).map(|changed| {
-            let is_new = host.born.is_some_and(|born| born >= self.source.stamp);
+            let is_new = self.source.is_new(&host);
             if is_new && !entry.told.has_origin { Conflict::Appeared } else { changed }
         });
         let conflict = entry.parent.conflict.or(changed);

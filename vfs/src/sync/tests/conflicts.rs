@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::super::testing::*;
 use super::super::*;
-use crate::fs::OsFs;
+use crate::fs::faulty::{FaultyFs, Lack};
+use crate::fs::{Errno, OsFs};
 
 const TREE: &str = "
     mkdir d other; echo base > d/f; echo other > d/g; echo x > other/x
@@ -269,4 +270,20 @@ fn files_that_the_run_did_not_write_win_by_name_only() {
             assert_eq!(text("d/f"), "base\n", "{what}");
         }
     }
+}
+
+/// A time of change that is cut says that the edit was before the run, which began in that second.
+#[test]
+fn edit_is_known_where_whole_seconds_are_kept() {
+    let fs = FaultyFs::lacking(Lack::Nanoseconds, Errno::IO);
+    let told_of = |host: &str, later: i64| {
+        let mut world = World::new(Where::Same, "echo base > f");
+        world.guest("echo guest > f");
+        world.stamp = world.stamp_now();
+        world.host(host);
+        world.stamp.seconds += later;
+        told(&world.collect_with(&fs).expect("collected"))
+    };
+    assert_eq!(told_of("echo host > f", 0), ["M f !Changed"]);
+    assert_eq!(told_of("true", 60), ["M f"]);
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use endow_policy::ProtectSet;
-use endow_vfs::fs::{Fs, Kind, OsFs, Status};
+use endow_vfs::fs::{COARSEST, Fs, Kind, OsFs, Status};
 use endow_vfs::traps::{GitTraps, Lies, LinkTraps, Lying, Sides};
 
 use super::{HeldName, Tree};
@@ -174,7 +174,7 @@ impl Tree {
     pub(super) fn is_young(&self, found: &Status) -> bool {
         let seconds = u64::try_from(found.changed.tv_sec).unwrap_or(0);
         let nanoseconds = u32::try_from(found.changed.tv_nsec).unwrap_or(0);
-        let grain = if nanoseconds == 0 { Duration::from_secs(2) } else { GRAIN };
+        let grain = if nanoseconds == 0 { COARSEST } else { GRAIN };
         UNIX_EPOCH + Duration::new(seconds, nanoseconds) + grain >= self.started
     }
 
