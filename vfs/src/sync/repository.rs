@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::collect::{Source, io};
-use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError};
+use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError, make_like};
 use crate::fs::{Errno, Fs, Kind, Open, write_all};
 use crate::git_dir::{self, Part};
 
@@ -378,7 +378,7 @@ pub fn set_aside(
         }
         // Where the run put something else in the way, its reference stays in the layer alone.
         if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) =
-            write(fs, upper, &path, object)
+            write(fs, (root, upper), &path, object)
         {
             return Err(io("write", &path)(errno));
         }
@@ -386,16 +386,25 @@ pub fn set_aside(
     Ok(())
 }
 
-fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Result<(), Errno> {
+fn write(
+    fs: &dyn Fs,
+    (root, upper): (BorrowedFd<'_>, BorrowedFd<'_>),
+    path: &Path,
+    object: &str,
+) -> Result<(), Errno> {
     let mut above = PathBuf::new();
     let mut dir: Option<OwnedFd> = None;
     for name in path.parent().into_iter().flatten() {
         let at = dir.as_ref().map_or(upper, AsFd::as_fd);
+        above.push(name);
         match fs.make_dir(at, name, 0o755) {
-            Ok(()) | Err(Errno::EXIST) => {}
+            Ok(()) => like_the_hosts(fs, (at, name), (root, &above)).inspect_err(|_| {
+                // Left, it would be a change of the host's.
+                let _ = fs.remove_dir(at, name);
+            })?,
+            Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
         }
-        above.push(name);
         dir = Some(fs.open_below(at, Path::new(name), Open::Handle)?);
     }
     let at = dir.as_ref().map_or(upper, AsFd::as_fd);
@@ -409,6 +418,22 @@ fn write(fs: &dyn Fs, upper: BorrowedFd<'_>, path: &Path, object: &str) -> Resul
     let text = format!("{object}\n");
     write_all(fs, file.as_fd(), text.as_bytes())?;
     Ok(())
+}
+
+/// Gives a directory that was made in the layer all that the host's has, which is no change of it then.
+fn like_the_hosts(
+    fs: &dyn Fs,
+    (at, name): (BorrowedFd<'_>, &OsStr),
+    (root, path): (BorrowedFd<'_>, &Path),
+) -> Result<(), Errno> {
+    let real = match fs.open_below(root, path, Open::Handle) {
+        Err(Errno::NOENT) => return Ok(()),
+        real => real?,
+    };
+    let made = fs.open_dir(at, name)?;
+    make_like(fs, made.as_fd(), real.as_fd())?;
+    // Also with another group, which it does not get from here.
+    fs.set_mode(made.as_fd(), fs.status_of(real.as_fd())?.mode)
 }
 
 #[cfg(test)]

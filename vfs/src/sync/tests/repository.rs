@@ -15,7 +15,11 @@ const GUEST: &str = "echo new > .git/objects/ab/new; echo new > .git/refs/heads/
 const COLLECTED: &str = "echo pack > .git/objects/pack/q.pack; rm -r .git/objects/ab";
 
 fn world(guest: &str) -> World {
-    let world = World::new(Where::Same, TREE);
+    world_of(TREE, guest)
+}
+
+fn world_of(tree: &str, guest: &str) -> World {
+    let world = World::new(Where::Same, tree);
     world.guest(guest);
     world
 }
@@ -262,5 +266,31 @@ fn what_a_part_of_a_repository_does_not_get_is_told() {
         assert_eq!(told(&united(&world)), expected, "{beside}");
         let report = world.apply(&OsFs, &planned(&world)).expect("applied");
         assert_eq!((report.refused.len(), report.applied.len()), (2, 0), "{beside}");
+    }
+}
+
+/// A commit on a detached `HEAD` writes nothing below `refs`.
+#[test]
+fn references_that_are_set_aside_change_no_directory_of_the_hosts() {
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    for mode in ["2775", "700", "1777"] {
+        let tree = format!("{TREE}; chmod {mode} .git/refs; touch -d 2001-02-03 .git/refs");
+        let world = world_of(&tree, &format!("echo {id} > .git/HEAD"));
+        world.host("echo 'ref: refs/heads/other' > .git/HEAD");
+        let set = world.with_source(|source| {
+            let mut set = world.collect();
+            let moved = unite(&OsFs, source, &mut set).expect("united");
+            for one in &moved {
+                set_aside(&OsFs, (source.root, source.upper), one, RUN).expect("set aside");
+            }
+            world.collect()
+        });
+        let expected = [
+            "M .git/HEAD !Changed",
+            "A .git/refs/endow/",
+            "A .git/refs/endow/r1/",
+            "A .git/refs/endow/r1/HEAD",
+        ];
+        assert_eq!(told(&set), expected, "{mode}");
     }
 }
