@@ -378,3 +378,24 @@ fn nothing_waits_of_what_was_discarded() {
     let told = said(&mut world.endow(["runs"]));
     assert!(!told.ok().contains("wait"), "{}", told.stdout);
 }
+
+/// What another run's undo, and a run that goes on, note in the ledger is no write-back that was begun.
+#[test]
+fn run_that_is_told_of_others_is_finished() {
+    let world = project();
+    let rm = |name: &str| {
+        let removed = said(&mut world.endow(["runs", "rm", "--force", name]));
+        removed.ok();
+        assert!(!removed.stderr.contains("half-done"), "{name}: {}", removed.stderr);
+    };
+    for name in ["one", "two"] {
+        world.run(&["run", "--name", name], &format!("echo {name} >>file")).ok();
+    }
+    said(&mut world.endow(["undo", "two"])).ok();
+    rm("one");
+    let review = ["run", "--sync", "review", "--name", "three"];
+    world.run(&review, "echo guest >>file; echo n >new").ok();
+    said(&mut world.endow(["apply", "three", "new"])).ok();
+    world.run(&["run", "--from", "three", "--sync", "review"], "cat file new").ok();
+    rm("three");
+}

@@ -7,6 +7,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{Record, RunDir, RunId, RunState, StateDir};
 use endow_vfs::sync::{self, Ledger, MountPlace, RunPlace, UndoReport};
 
+use super::renew::renewing;
 use super::write_back::{lock_all, place};
 use super::{Looked, OfMount, Selection, Target, Targets, WriteBackError, look};
 
@@ -59,9 +60,12 @@ pub(crate) fn follow<'r>(
         return;
     }
     for run in others.filter_map(|id| state.open_run(&OsFs, id).ok()) {
-        for (target, (_, report)) in restored() {
-            drop(sync::follow(&OsFs, run.as_fd(), target.root.as_fd(), &report.restored));
-        }
+        let tell = || {
+            for (target, (_, report)) in restored() {
+                drop(sync::follow(&OsFs, run.as_fd(), target.root.as_fd(), &report.restored));
+            }
+        };
+        drop(renewing(&run, tell));
     }
 }
 

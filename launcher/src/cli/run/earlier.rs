@@ -37,7 +37,7 @@ pub(crate) fn open(name: &str) -> Result<Opened, CommandError> {
         return Err(WriteBackError::from(gone.error()).into());
     }
     if opened.dir.has(&OsFs, UNDO)? {
-        finish::prune(&opened.dir, &targets.open)?;
+        finish::renewing(&opened.dir, || finish::prune(&opened.dir, &targets.open))??;
     }
     Ok(opened)
 }

@@ -169,7 +169,7 @@ impl Kept {
     /// in it, or its disk was full.
     fn has_begun(&self, run: &Listed) -> bool {
         let signs: &[&str] = match run.state() {
-            Some(RunState::Interrupted) => &[JOURNAL, LEDGER],
+            Some(RunState::Interrupted) => &[JOURNAL, finish::LEDGER],
             Some(RunState::Waiting) => &[JOURNAL],
             _ => &[],
         };
@@ -241,9 +241,6 @@ impl Kept {
     }
 }
 
-/// What was written back, below the directory of a run.
-const LEDGER: &str = "undo/applied.json";
-
 /// As a path it would be all of the current directory.
 fn empty_word() -> CommandError {
     CommandError::new(Kind::Usage, "neither a run nor a path: an empty word")
@@ -254,7 +251,7 @@ impl Opened {
     /// Returns whether a write-back, or an undo, was killed on the way: in the middle, or before the record
     /// told of it.
     pub(crate) fn is_begun(&self) -> Result<bool, CommandError> {
-        Ok(self.dir.has(&OsFs, JOURNAL)? || self.dir.is_behind(&OsFs, LEDGER)?)
+        Ok(self.dir.has(&OsFs, JOURNAL)? || finish::is_behind(&self.dir)?)
     }
 
     /// Returns whether anything was ever staged, or begun to be.
