@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::harness::{Running, Said, World, mark, said};
+use crate::harness::{Running, Said, World, endow, mark, said};
 
 /// A project with a file, and another directory beside it with one.
 fn beside() -> (World, PathBuf) {
@@ -188,4 +188,43 @@ fn record_of_a_live_workspace_waits_for_its_directory() {
     assert_eq!(world.read("f"), "live\n", "control");
     endow(&["undo", "it"]).ok();
     assert_eq!(world.read("f"), "top\n");
+}
+
+/// Writes both back, which fails at a call, if there are so many; returns whether it was begun and not finished.
+fn begun(world: &World, at: &Path, from: usize) -> bool {
+    let mount = at.to_str().expect("a text");
+    let script = format!("echo 2 >f; echo 3 >{mount}/f");
+    world.run(&["run", "--sync", "review", "--name", "it", "--cow", mount], &script).ok();
+    let mut command = world.command("strace");
+    command.args(["-f", "-q", "-o", "/dev/null", "-e", "signal=none"]);
+    command.args(["-e", &format!("inject=renameat2:error=EIO:when={from}+")]);
+    drop(said(command.arg(endow()).args(["apply", "it"])));
+    let runs = fs::read_dir(world.state().join("runs")).expect("runs");
+    runs.flatten().any(|run| run.path().join("journal").exists())
+}
+
+#[test]
+fn write_back_that_was_begun_ends_without_its_directory() {
+    // The first calls are the trial; then one step after another fails.
+    let mut count = 0;
+    for from in 3..=8 {
+        let (world, at) = beside();
+        if !begun(&world, &at, from) {
+            continue;
+        }
+        count += 1;
+        let away = world.root().join("away");
+        fs::rename(&at, &away).expect("renamed");
+        let refused = told(&world, &["apply", "it"]);
+        assert!(refused.stderr.contains("endow discard --force"), "{from}: {}", refused.stderr);
+        told(&world, &["discard", "--force", "it"]).ok();
+        fs::rename(&away, &at).expect("renamed");
+        if world.states() == ["applied"] {
+            // What was not done there is not taken back.
+            drop(told(&world, &["undo", "it"]));
+        }
+        let other = fs::read_to_string(at.join("f")).expect("there");
+        assert_eq!((world.read("f").as_str(), other.as_str()), ("top\n", "x\n"), "{from}");
+    }
+    assert!(count > 0);
 }

@@ -22,7 +22,7 @@ use crate::fs::{Errno, Fs, Kind, is_beyond};
 use std::ffi::OsStr;
 use std::path::Path;
 
-pub(super) use commit::{Outcome, carry, judge};
+pub(super) use commit::{GIVEN_UP, Outcome, carry, judge};
 pub(super) use copy::{copy_leaf, open_readable, with_bits};
 use finish::publish;
 pub(super) use finish::{end, finish, leave, root_mode};
@@ -32,7 +32,9 @@ pub use home::SetAside;
 pub(crate) use probe::SCRATCH;
 pub(super) use probe::{Moves, can_exchange, must_move};
 use stage::{Amended, Placed};
-pub(super) use workplace::{Workplace, clear, clear_undo, make_own, name as number_name, own_path};
+pub(super) use workplace::{
+    Workplace, clear, clear_undo, forget_stage, make_own, name as number_name, own_path,
+};
 pub use workplace::{remove_stage, stage_name};
 
 /// The directory of the run.

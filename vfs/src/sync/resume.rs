@@ -1,16 +1,17 @@
 //! After a kill or a power loss: what was begun is finished, what was not is taken away.
 
 use super::apply::{
-    Homeless, MountPlace, Outcome, RunPlace, SetAside, Workplace, carry, clear, end, finish, judge,
-    root_mode, tell,
+    GIVEN_UP, Homeless, MountPlace, Outcome, RunPlace, SetAside, Workplace, carry, clear, end,
+    finish, forget_stage, judge, number_name, own_path, root_mode, tell,
 };
 use super::collect::{io, is_same_root};
-use super::journal::{Batch, Direction, Ledger, MountBatch};
+use super::journal::{Batch, Direction, Ledger, MountBatch, Step};
 use super::root::Opened;
-use super::{Conflict, SyncError, SyncReport};
-use crate::fs::Fs;
+use super::{Conflict, Seen, SyncError, SyncReport};
+use crate::fs::{Fs, Open};
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// What was finished.
@@ -41,7 +42,8 @@ pub fn resume(
 
 /// Ends the batch that a journal tells of as it stands: what of it is done is entered, and can be
 /// undone; nothing more is done. What was taken from a tree and can't be copied to the run's directory goes back to
-/// its place; where that is taken, it is set aside at the root of the tree. For one that [`resume()`] can't finish.
+/// its place; where that is taken, it is set aside at the root of the tree. For one that [`resume()`] can't finish, also
+/// since a mount is gone or another one: of that nothing is done, and what was taken from it stays where it is.
 ///
 /// # Errors
 /// A failing call, after which it can be tried again.
@@ -68,31 +70,17 @@ fn end_begun(
         clear(fs, run, mounts, &ledger)?;
         return Ok(None);
     };
-    let mut workplaces = Vec::new();
-    for part in &mut batch.mounts {
-        let number = part.mount;
-        let other = || SyncError::OtherRoot { mount: number };
-        let mount = mounts.iter().find(|mount| mount.number == number).ok_or_else(other)?;
-        let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
-        if !is_same_root(&root, &part.root) {
-            return Err(other());
-        }
-        let mut workplace = Workplace::open(fs, run, mount, &|_| false)?;
-        if workplace.is_beside() != part.is_beside {
-            return Err(other());
-        }
-        let is_entered = ledger.last >= batch.serial;
-        if let Some(mode) = if is_entered { root_mode(part) } else { part.root_mode } {
-            workplace.root.was_open(Opened { path: PathBuf::new(), ino: root.status.id.ino, mode });
-        }
-        workplaces.push(workplace);
-    }
+    let is_entered = ledger.last >= batch.serial;
+    let parts = (&mut batch, is_entered);
+    let mut workplaces = open_all(fs, run, mounts, parts, homeless == Homeless::GoesBack)?;
     let (mut set_aside, begun) = (Vec::new(), SyncError::begun(batch.direction));
-    let outcomes = if ledger.last >= batch.serial {
+    let outcomes = if is_entered {
         end(fs, run, &mut ledger, (&batch, &mut workplaces)).map_err(begun)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()
     } else {
         let mut outcomes = ending(&mut workplaces, &batch).map_err(&begun)?;
+        let missing = batch.mounts.iter().skip(workplaces.len());
+        outcomes.extend(missing.map(|part| without_mount(fs, run, (part, batch.direction))));
         let ending = (outcomes.as_mut_slice(), homeless);
         set_aside =
             finish(fs, run, &mut ledger, (&mut batch, &mut workplaces), ending).map_err(begun)?;
@@ -104,6 +92,93 @@ fn end_begun(
         (part.mount, report)
     });
     Ok(Some(Resumed { direction: batch.direction, reports: reports.collect(), set_aside }))
+}
+
+/// Opens the workplaces of a batch's parts. Where those without their mount `may_miss`, they come after all others in
+/// the batch, and have none.
+fn open_all<'a>(
+    fs: &'a dyn Fs,
+    run: &RunPlace<'a>,
+    mounts: &[MountPlace<'a>],
+    (batch, is_entered): (&mut Batch, bool),
+    may_miss: bool,
+) -> Result<Vec<Workplace<'a>>, SyncError> {
+    let (mut workplaces, mut missing) = (Vec::new(), Vec::new());
+    for part in std::mem::take(&mut batch.mounts) {
+        match open_one(fs, run, mounts, (&part, is_entered)) {
+            Ok(workplace) => {
+                workplaces.push(workplace);
+                batch.mounts.push(part);
+            }
+            Err(SyncError::OtherRoot { .. }) if may_miss => missing.push(part),
+            Err(error) => {
+                // The error that counts is the first; what stays open is closed by who resumes.
+                for workplace in &mut workplaces {
+                    let _ = workplace.close(fs);
+                }
+                return Err(error);
+            }
+        }
+    }
+    if !is_entered {
+        // What is in their stages is nobody's to remove, should they come back.
+        let stages = missing.iter().filter(|part| part.is_beside);
+        let forgotten = stages.map(|part| forget_stage(fs, run, part.mount));
+        forgotten.collect::<Result<(), _>>().map_err(io("forget the stage of", Path::new("")))?;
+    }
+    batch.mounts.append(&mut missing);
+    Ok(workplaces)
+}
+
+fn open_one<'a>(
+    fs: &'a dyn Fs,
+    run: &RunPlace<'a>,
+    mounts: &[MountPlace<'a>],
+    (part, is_entered): (&MountBatch, bool),
+) -> Result<Workplace<'a>, SyncError> {
+    let number = part.mount;
+    let other = || SyncError::OtherRoot { mount: number };
+    let mount = mounts.iter().find(|mount| mount.number == number).ok_or_else(other)?;
+    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
+    if !is_same_root(&root, &part.root) {
+        return Err(other());
+    }
+    let mut workplace = Workplace::open(fs, run, mount, &|_| false)?;
+    if workplace.is_beside() != part.is_beside {
+        if workplace.is_stage_new() {
+            workplace.leave(fs, workplace.root_time())?;
+        }
+        return Err(other());
+    }
+    if let Some(mode) = if is_entered { root_mode(part) } else { part.root_mode } {
+        workplace.root.was_open(Opened { path: PathBuf::new(), ino: root.status.id.ino, mode });
+    }
+    Ok(workplace)
+}
+
+/// What becomes of a part that is given up where nobody can look: what the run's directory has of it stays there, and
+/// an undo brings that back when the mount is there again.
+fn without_mount(
+    fs: &dyn Fs,
+    run: &RunPlace<'_>,
+    (part, direction): (&MountBatch, Direction),
+) -> Vec<Outcome> {
+    let undo = fs.open_below(run.dir, &own_path(part.mount), Open::List).ok();
+    let has_original = |step: &Step| {
+        let found =
+            undo.as_ref().and_then(|undo| fs.node(undo.as_fd(), &number_name(step.number)).ok());
+        // Until they have changed places, it is what the step would put there.
+        found.is_some_and(|found| {
+            !step.new.is_some_and(|new| Seen::from(&found).is_same_inode(&new))
+        })
+    };
+    let is_here =
+        |step: &Step| step.displaces() && (step.is_kept || !part.is_beside) && has_original(step);
+    let of = |step: &Step| match direction {
+        Direction::Apply if is_here(step) => Outcome::Kept(Conflict::Root),
+        _ => GIVEN_UP,
+    };
+    part.steps.iter().map(of).collect()
 }
 
 /// Returns what became of the steps of a batch that is in the ledger already.

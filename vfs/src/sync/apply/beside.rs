@@ -110,11 +110,8 @@ impl Beside<'_> {
 
     /// Takes the notes away.
     pub(super) fn forget(&self, fs: &dyn Fs) -> Result<()> {
-        let notes = [self.note(), self.note_of_root()];
-        notes.iter().try_for_each(|note| match fs.unlink(self.run, note.as_os_str()) {
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-            result => result,
-        })
+        forget_stage(fs, self.run, self.mount)?;
+        unlink(fs, self.run, &self.note_of_root())
     }
 
     /// Opens what stands there, if it is what the run made.
@@ -129,7 +126,7 @@ impl Beside<'_> {
     }
 
     fn note(&self) -> PathBuf {
-        Path::new(UNDO).join(format!("stage-m{:03}", self.mount))
+        note_of(self.mount)
     }
 
     fn note_of_root(&self) -> PathBuf {
@@ -155,5 +152,21 @@ impl Beside<'_> {
         let mut text = [0; 256];
         let length = fs.read(file.as_fd(), &mut text)?;
         Ok(serde_json::from_slice(text.get(..length).unwrap_or_default()).ok())
+    }
+}
+
+/// Takes away the note of which directory a run's stage is; the bits of the root stay noted.
+pub(super) fn forget_stage(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<()> {
+    unlink(fs, run, &note_of(mount))
+}
+
+fn note_of(mount: u32) -> PathBuf {
+    Path::new(UNDO).join(format!("stage-m{mount:03}"))
+}
+
+fn unlink(fs: &dyn Fs, run: BorrowedFd<'_>, note: &Path) -> Result<()> {
+    match fs.unlink(run, note.as_os_str()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        result => result,
     }
 }

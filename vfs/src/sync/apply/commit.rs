@@ -20,7 +20,7 @@ use crate::sync::repository::GitDirs;
 use crate::sync::root::{Dir, Opened};
 use crate::sync::{Conflict, Seen, SyncError};
 use below::is_same_below;
-pub(super) use judge::GIVEN_UP;
+pub(in crate::sync) use judge::GIVEN_UP;
 pub(in crate::sync) use judge::judge;
 
 /// How often a step that a signal interrupted is tried.

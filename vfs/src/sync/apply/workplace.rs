@@ -254,6 +254,11 @@ pub fn remove_stage(
     Ok(is_gone.then_some(name))
 }
 
+/// Forgets that a stage is the run's, which is not taken away any more then.
+pub(in crate::sync) fn forget_stage(fs: &dyn Fs, run: &RunPlace<'_>, mount: u32) -> Result<()> {
+    super::beside::forget_stage(fs, run.dir, mount)
+}
+
 /// Removes what of a run's undo data no ledger knows, which is all that a checkpoint may have left.
 pub(in crate::sync) fn clear_undo(
     fs: &dyn Fs,

@@ -103,3 +103,52 @@ fn what_was_done_before_it_was_given_up_is_undone() {
         assert!(partial > 5, "{place:?}: {partial}");
     }
 }
+
+/// As of a disk that is not plugged in any more.
+#[test]
+fn what_is_given_up_while_its_mount_is_gone_takes_nothing_away() {
+    for place in PLACES {
+        let first = World::new(place, TREE);
+        first.guest("echo x > d/one; rm d/two; echo new > new; echo y > three");
+        let mut partial = 0;
+        for call in (0..).step_by(3) {
+            let world = first.again();
+            let plan = plan(&world.collect(), &rules(OnConflict::Host));
+            let fs = FaultyFs::killed(call);
+            drop(world.apply(&fs, &plan));
+            let what = format!("{place:?}, killed at call {call}");
+            partial += usize::from(given_up_while_gone(&world, &what));
+            if place == Where::Same {
+                let undone = world.undo(&OsFs).expect(&what);
+                assert!(undone.failed.is_empty(), "{what}: {undone:?}");
+            }
+            let all = snapshot(&world.root())
+                .into_values()
+                .chain(snapshot(world.run.path()).into_values());
+            let all: String = all.collect();
+            for old in [1, 2, 3] {
+                assert!(all.contains(&format!("{:?}", format!("{old}\n"))), "{what}: {old}");
+            }
+            if fs.calls() <= call {
+                break;
+            }
+        }
+        assert!(partial > 5, "{place:?}: {partial}");
+    }
+}
+
+/// Gives up what is begun where the root is not there, and brings that back; returns whether anything was.
+fn given_up_while_gone(world: &World, what: &str) -> bool {
+    let away = world.tree.path().join("away");
+    std::fs::rename(world.root(), &away).expect("moved");
+    let is_begun = journal(world);
+    let run = RunPlace { dir: world.run.fd(), id: RUN };
+    if is_begun {
+        let resumed = resume(&OsFs, &run, &[]);
+        assert!(matches!(resumed, Err(SyncError::OtherRoot { mount: MOUNT })), "{what}");
+    }
+    assert_eq!(give_up(&OsFs, &run, &[]).expect(what).is_some(), is_begun, "{what}");
+    assert!(!journal(world), "{what}");
+    std::fs::rename(away, world.root()).expect("moved");
+    is_begun
+}

@@ -11,7 +11,7 @@ use crate::sync::journal::{Act, Batch, Direction, Step};
 use crate::sync::{Conflict, Seen, SyncError};
 
 /// What a step is that is not done, and will not be.
-pub(in crate::sync::apply) const GIVEN_UP: Outcome = Outcome::Failed(Errno::CANCELED);
+pub(in crate::sync) const GIVEN_UP: Outcome = Outcome::Failed(Errno::CANCELED);
 
 /// Says of each step of a batch whether it is done, and does none.
 pub(in crate::sync) fn judge(
