@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::World;
+use crate::harness::{World, said};
 
 const WHO: &str = "-c user.name=t -c user.email=t@example.com";
 /// A false object is told by this.
@@ -150,4 +150,24 @@ fn repository_does_not_take_the_place_of_what_leads_to_another() {
     let said = world.run(&[], script);
     assert!(said.stderr.contains(TOLD), "{said:?}");
     assert_eq!(world.bare("test -f s/.git && git -C s log --format=%s").ok(), "up\n");
+}
+
+/// What stands beside a directory of that name makes no repository of it.
+#[test]
+fn objects_of_a_project_are_shown_and_written_back() {
+    let world = World::new();
+    let outside = "for it in . src; do mkdir -p $it/objects $it/config $it/refs && echo old >$it/objects/a.py && \
+        echo x >$it/objects/gone && echo x >$it/config/c && echo x >$it/index || exit 1; done";
+    world.bare(outside).ok();
+    let inside = "for it in . src; do echo new >$it/objects/a.py; rm $it/objects/gone; echo n >$it/objects/new; done";
+    world.run(&["run", "--sync", "review", "--name", "it"], inside).ok();
+    let shown = said(&mut world.endow(["diff", "it"]));
+    for path in
+        ["objects/a.py", "objects/gone", "objects/new", "src/objects/a.py", "src/objects/gone"]
+    {
+        assert!(shown.ok().contains(path), "{path}: {}", shown.stdout);
+    }
+    said(&mut world.endow(["apply", "it"])).ok();
+    let found = world.bare("cat objects/* src/objects/*");
+    assert_eq!(found.ok(), "new\nn\nnew\nn\n");
 }
