@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
 use crate::build::Project;
-use crate::harness::said;
+use crate::harness::{Said, said};
 
 /// Two actions, of which one asks for what can't be an input.
 const TWO: &str = r#"
@@ -108,6 +109,39 @@ fn action_whose_time_was_over_is_executed_once() {
     assert!(control.contains("needs `missed`"), "{control}");
     let told = built("cat missed; exec sleep 60");
     assert!(told.contains("its time was over") && !told.contains("needs `missed`"), "{told}");
+}
+
+/// Builds what fails until some seconds from now, and lasts as long: executed once more it succeeds. Where the machine
+/// is too busy for the first execution to begin before that, it is tried with more of them.
+fn built_once_too_early(project: &Project, options: &[&str]) -> (Said, String) {
+    for seconds in [4, 12, 36] {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs();
+        let script = format!(
+            "is_over() {{ test $(date +%s) -ge {}; }}; echo made >out
+             is_over || {{ until is_over; do sleep 0.1; done; echo first >&2; exit 3; }}",
+            now + seconds
+        );
+        let said =
+            project.build(&[options, &["--output", "out", "--", "sh", "-c", &script]].concat());
+        if said.code != 0 {
+            return (said, script);
+        }
+    }
+    panic!("no execution failed, or none counted")
+}
+
+/// The control is the same action afterwards, which succeeds and was not known.
+#[test]
+fn action_that_succeeds_the_second_time_fails_and_is_not_remembered() {
+    for options in [&[][..], &["--check"]] {
+        let project = Project::new("");
+        let (said, script) = built_once_too_early(&project, options);
+        let told = said.fails(1);
+        assert!(told.contains("first\n") && told.contains("command: exit code 3"), "{said:?}");
+        assert!(told.contains("hint: executed once more, it succeeded"), "{said:?}");
+        let states = project.states(&["--output", "out", "--", "sh", "-c", &script]);
+        assert_eq!(states, ["command executed"]);
+    }
 }
 
 /// Streams can be opened again by their names, in any order with what is written to them.
