@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::listings::{Listing, Listings, kept};
 use super::stamp::Stamp;
 use crate::fs::{Entry, Errno, Fs, Kind};
+use crate::names::is_the_kernels;
 use crate::names::pool::{Pool, together};
 
 /// Looking at files is all the work, and two processors share it.
@@ -33,7 +34,8 @@ pub struct Identity {
     pub is_settled: bool,
 }
 
-/// Looks through a file or directory of the host, other mounts in it included, and follows no link in it.
+/// Looks through a file or directory of the host, other mounts in it included, and follows no link in it. Of what the
+/// kernel makes when somebody asks for it (`/sys`, `/proc`) nothing tells: its times are those of the first look.
 /// `memory` is a directory of this user's where the names in directories are kept from one look to the next.
 ///
 /// # Errors
@@ -101,6 +103,8 @@ struct Job {
     path: PathBuf,
     stamp: Stamp,
     depth: usize,
+    /// It is on another file system than the directory above.
+    is_mounted: bool,
 }
 
 struct Look<'a> {
@@ -112,7 +116,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn all(&self, root: &Path, stamp: Stamp) -> Result<Vec<Part>, Errno> {
-        let jobs = vec![Job { path: root.to_owned(), stamp, depth: 0 }];
+        let jobs = vec![Job { path: root.to_owned(), stamp, depth: 0, is_mounted: true }];
         let parts = together(jobs, THREADS, |pool| self.work(pool)).into_iter().flatten().collect();
         match *self.failed.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(errno) => Err(errno),
@@ -140,45 +144,48 @@ impl Look<'_> {
     }
 
     fn directory(&self, job: Job, jobs: &mut Vec<Job>) -> Result<Option<Part>, Errno> {
-        let Job { path, stamp, depth } = job;
-        if depth > DEPTH {
+        if job.depth > DEPTH {
             return Err(Errno::LOOP);
         }
-        let opened = self.fs.open_dir(CWD, path.as_os_str());
+        let opened = self.fs.open_dir(CWD, job.path.as_os_str());
         let dir = match opened {
             // Nobody inside sees what is in it either.
             Err(Errno::ACCESS) => return Ok(None),
             // It went meanwhile, which the directory above tells.
-            Err(Errno::NOENT | Errno::NOTDIR) if depth > 0 => return Ok(None),
+            Err(Errno::NOENT | Errno::NOTDIR) if job.depth > 0 => return Ok(None),
             opened => opened?,
         };
+        if job.is_mounted && is_the_kernels(dir.as_fd())? {
+            return Ok(None);
+        }
         let mut seen = Seen { hash: Sha256::new(), is_settled: true };
         let mut listing = None;
-        if let Some(names) = self.listings.names(&path, &stamp) {
+        if let Some(names) = self.listings.names(&job.path, &job.stamp) {
             for name in names {
-                self.entry((dir.as_fd(), name), (&path, depth), &mut seen, jobs)?;
+                self.entry((dir.as_fd(), name), &job, &mut seen, jobs)?;
             }
         } else {
             let mut entries = self.fs.list(dir.as_fd(), usize::MAX)?;
             entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
             for Entry { name, .. } in &entries {
-                self.entry((dir.as_fd(), name), (&path, depth), &mut seen, jobs)?;
+                self.entry((dir.as_fd(), name), &job, &mut seen, jobs)?;
             }
             // What changed within the grain of the clock could change once more unseen.
-            listing = stamp.is_settled(self.now).then(|| Listing {
-                path: path.as_os_str().as_bytes().to_vec(),
-                stamp,
+            listing = job.stamp.is_settled(self.now).then(|| Listing {
+                path: job.path.as_os_str().as_bytes().to_vec(),
+                stamp: job.stamp,
                 names: kept(entries.iter().map(|it| it.name.as_os_str())),
             });
         }
         let Seen { hash, is_settled } = seen;
-        Ok(Some(Part { path, hash: hash.finalize().into(), is_settled, listing }))
+        let hash = hash.finalize().into();
+        Ok(Some(Part { path: job.path, hash, is_settled, listing }))
     }
 
     fn entry(
         &self,
         (dir, name): (BorrowedFd<'_>, &OsStr),
-        (path, depth): (&Path, usize),
+        above: &Job,
         seen: &mut Seen,
         jobs: &mut Vec<Job>,
     ) -> Result<(), Errno> {
@@ -189,7 +196,9 @@ impl Look<'_> {
         let stamp = Stamp::of(&status);
         put(&mut seen.hash, name, status.kind, &stamp);
         if status.kind == Kind::Directory {
-            jobs.push(Job { path: path.join(name), stamp, depth: depth + 1 });
+            let (path, depth) = (above.path.join(name), above.depth + 1);
+            let is_mounted = stamp.id.dev != above.stamp.id.dev;
+            jobs.push(Job { path, stamp, depth, is_mounted });
         } else {
             seen.is_settled &= stamp.is_settled(self.now);
         }

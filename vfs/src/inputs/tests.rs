@@ -413,3 +413,18 @@ fn identity_with_names_that_are_kept_is_the_one_without() {
     }
     assert_eq!(look(), before);
 }
+
+/// Each descriptor there is a file with times of its own. The control is a directory on the disk.
+#[test]
+fn identity_tells_nothing_of_what_the_kernel_makes_when_it_is_asked_for() {
+    let place = Place::new();
+    let paths = [place.root(), "/proc/self/fd".into(), "/sys/kernel".into()];
+    let look = || paths.each_ref().map(|path| identity(&OsFs, path, None).expect("looked"));
+    let before = look();
+    place.write("new", "");
+    let opened = place.memory.try_clone().expect("opened");
+    let after = look();
+    assert_eq!([0, 1, 2].map(|it| before[it].hash == after[it].hash), [false, true, true]);
+    assert_eq!(after.map(|it| it.is_settled), [false, true, true]);
+    drop(opened);
+}

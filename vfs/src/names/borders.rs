@@ -28,7 +28,7 @@ const KERNELS: [u64; 18] = [
 ];
 
 /// Returns whether a directory is in one of them.
-pub(super) fn is_the_kernels(directory: BorrowedFd<'_>) -> Result<bool> {
+pub(crate) fn is_the_kernels(directory: BorrowedFd<'_>) -> Result<bool> {
     Ok(KERNELS.binary_search(&magic(directory)?).is_ok())
 }
 

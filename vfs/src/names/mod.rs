@@ -14,6 +14,7 @@ mod vendored;
 mod walk;
 mod walked;
 
+pub(crate) use borders::is_the_kernels;
 pub use cache::WalkCache;
 pub use options::{Foreign, NameRules, WalkOptions};
 pub(crate) use vendored::VENDORED;
