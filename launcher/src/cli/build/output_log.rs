@@ -10,14 +10,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use endow_vfs::fs::{Errno, Fs, OsFs};
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, renameat, unlinkat};
 
 use crate::cli::error::{CommandError, Kind};
 
@@ -43,15 +43,11 @@ impl OutputLog {
         logs: &OwnedFd,
         waiting: &mut dyn FnMut(),
     ) -> Result<Self, CommandError> {
-        let opened = fs::metadata(directory).and_then(|found| {
-            let name = format!("{:x}-{:x}", found.dev(), found.ino());
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
-            let flags = flags | OFlags::NOFOLLOW;
-            Ok(File::from(openat(logs, name, flags, Mode::from_raw_mode(0o600))?))
-        });
-        let mut log = Self { file: opened.map_err(failed)?, put: BTreeMap::new() };
-        log.lock(waiting).map_err(|errno| failed(errno.into()))?;
-        log.read().map_err(failed)?;
+        let found = fs::metadata(directory).map_err(failed)?;
+        let name = format!("{:x}-{:x}", found.dev(), found.ino());
+        let file = locked((logs, &name), waiting).map_err(failed)?;
+        let mut log = Self { file, put: BTreeMap::new() };
+        log.read((logs, &name)).map_err(failed)?;
         Ok(log)
     }
 
@@ -71,24 +67,9 @@ impl OutputLog {
         Ok(())
     }
 
-    fn lock(&self, waiting: &mut dyn FnMut()) -> Result<(), Errno> {
-        let mut is_told = false;
-        loop {
-            match OsFs.lock(self.file.as_fd()) {
-                Err(Errno::WOULDBLOCK) => {}
-                locked => return locked,
-            }
-            if !std::mem::replace(&mut is_told, true) {
-                waiting();
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
-
     /// A line that was cut off is none, nor is one that is damaged.
-    fn read(&mut self) -> io::Result<()> {
+    fn read(&mut self, at: (&OwnedFd, &str)) -> io::Result<()> {
         let mut bytes = Vec::new();
-        self.file.rewind()?;
         self.file.read_to_end(&mut bytes)?;
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         for (path, named) in lines.iter().filter_map(|line| parse(line)) {
@@ -96,20 +77,62 @@ impl OutputLog {
         }
         let is_cut = !bytes.is_empty() && !bytes.ends_with(b"\n");
         if is_cut || lines.len() > self.put.len() * WORTH {
-            self.write_anew()?;
+            self.write_anew(at)?;
         }
         Ok(())
     }
 
-    /// The last stands at a path, or the one before it where a build ended between the note and the rename.
-    fn write_anew(&mut self) -> io::Result<()> {
+    /// The last stands at a path, or the one before it where a build ended between the note and the rename. The old
+    /// log stays until all of the new one is there.
+    fn write_anew(&mut self, (logs, name): (&OwnedFd, &str)) -> io::Result<()> {
         let last = |(path, all): (&String, &Vec<String>)| {
             let from = all.len().saturating_sub(LAST);
             all.iter().skip(from).map(|named| line(path, named)).collect::<String>()
         };
         let text: String = self.put.iter().map(last).collect();
-        self.file.set_len(0)?;
-        self.file.write_all(text.as_bytes())
+        let new = format!("{name}.new");
+        let mut file = opened(logs, &new, OFlags::TRUNC)?;
+        OsFs.lock(file.as_fd())?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+        let written = written.and_then(|()| Ok(renameat(logs, &new, logs, name)?));
+        match written {
+            Ok(()) => self.file = file,
+            Err(_) => drop(unlinkat(logs, &new, AtFlags::empty())),
+        }
+        written
+    }
+}
+
+/// Opens a log and locks it; `waiting` is called once while another build has it.
+fn locked((logs, name): (&OwnedFd, &str), waiting: &mut dyn FnMut()) -> io::Result<File> {
+    let mut is_told = false;
+    loop {
+        let file = opened(logs, name, OFlags::empty())?;
+        match OsFs.lock(file.as_fd()) {
+            // The other build may have written the log anew.
+            Ok(()) if is_named((logs, name), &file)? => return Ok(file),
+            Ok(()) => continue,
+            Err(Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            waiting();
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn opened(logs: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::APPEND;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(logs, name, flags, Mode::from_raw_mode(0o600))?.into())
+}
+
+fn is_named((logs, name): (&OwnedFd, &str), file: &File) -> io::Result<bool> {
+    match OsFs.status(logs.as_fd(), name.as_ref()) {
+        Ok(named) => Ok(named.id.ino == file.metadata()?.ino()),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -169,6 +192,50 @@ mod tests {
             log.note("b", "always").expect("noted");
             before = [before.pop(), Some(name)].into_iter().flatten().collect();
         }
+    }
+
+    /// There may be no room for another.
+    #[test]
+    fn log_that_can_not_be_written_anew_stays() {
+        let place = tempfile::tempdir().expect("a directory");
+        let memory: OwnedFd = File::open(place.path()).expect("opened").into();
+        let open = || OutputLog::open(place.path(), &memory, &mut || {});
+        let mut log = open().expect("a log");
+        (0..=WORTH).for_each(|it| log.note("a", &it.to_string()).expect("noted"));
+        drop(log);
+        let found = fs::metadata(place.path()).expect("found");
+        let name = format!("{:x}-{:x}", found.dev(), found.ino());
+        let new = place.path().join(format!("{name}.new"));
+        fs::create_dir(&new).expect("made");
+        let before = fs::read(place.path().join(&name)).expect("read");
+        assert!(open().is_err());
+        assert_eq!(fs::read(place.path().join(&name)).expect("read"), before);
+        fs::remove_dir(&new).expect("removed");
+        assert!(open().expect("a log").has("a", &WORTH.to_string()));
+        assert!(!new.exists());
+    }
+
+    #[test]
+    fn whoever_waited_has_the_log_that_was_written_anew() {
+        let place = tempfile::tempdir().expect("a directory");
+        let memory: OwnedFd = File::open(place.path()).expect("opened").into();
+        let found = fs::metadata(place.path()).expect("found");
+        let path = place.path().join(format!("{:x}-{:x}", found.dev(), found.ino()));
+        let old = File::create(&path).expect("made");
+        OsFs.lock(old.as_fd()).expect("locked");
+        std::thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let wait = move || {
+                OutputLog::open(place.path(), &memory, &mut || tell.send(()).expect("told"))
+            };
+            let waiting = scope.spawn(wait);
+            told.recv().expect("it waits");
+            let new = path.with_extension("other");
+            fs::write(&new, line("a", "one")).expect("written");
+            fs::rename(&new, &path).expect("renamed");
+            drop(old);
+            assert!(waiting.join().expect("no panic").expect("a log").has("a", "one"));
+        });
     }
 
     #[test]
