@@ -157,6 +157,39 @@ fn directory_without_files_is_an_output_like_others() {
     assert!(!project.path("logs/file").exists());
 }
 
+/// The store may have lost a part of a result that stands in the project: what needs it has it from there.
+#[test]
+fn output_of_which_a_content_is_gone_is_seen_as_it_stands() {
+    let actions = r#"
+[[action]]
+name = "made"
+command = ["sh", "-c", "mkdir d; echo one >d/a; echo two >d/b"]
+outputs = ["d/"]
+
+[[action]]
+name = "all"
+command = ["sh", "-c", "cat in d/a d/b >all"]
+inputs = ["in"]
+needs = ["made"]
+outputs = ["all"]
+"#;
+    let project = Project::new(actions);
+    let lose = || {
+        let objects = files(&project.world.root().join("cache/cas/objects"));
+        let lost = objects.iter().find(|it| fs::read(it).expect("read") == b"two\n");
+        fs::remove_file(lost.expect("a content")).expect("removed");
+    };
+    project.write("in", "zero\n");
+    assert_eq!(project.states(&[]), ["made executed", "all executed"]);
+    lose();
+    project.write("in", "none\n");
+    assert_eq!(project.states(&[]), ["made cached", "all executed"]);
+    assert_eq!(project.read("all"), "none\none\ntwo\n");
+    lose();
+    fs::remove_dir_all(project.path("d")).expect("removed");
+    assert_eq!(project.states(&[]), ["made executed", "all cached"]);
+}
+
 /// Neither is it read: a hole of 100 GB would take a minute, and as much of the disk.
 #[test]
 fn what_is_no_output_is_not_kept() {

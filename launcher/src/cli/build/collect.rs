@@ -9,7 +9,9 @@ use endow_vfs::fs::OsFs;
 use crate::cli::error::{CommandError, failed, of_store};
 use crate::trees;
 
-/// Returns whether the store has all that a result names.
+/// Returns whether the store has all that a result names, but for the files in its directories, which every build would
+/// have to look at. One that is missing is found when such a directory is put in place, and taken from there where it
+/// stands.
 pub(super) fn is_whole(result: &ActionResult, store: &Store<'_>) -> bool {
     let has = |digest: &Digest| store.has(digest).unwrap_or(false);
     result.contents().chain(result.directories()).all(has)

@@ -215,15 +215,15 @@ impl<'w> Sources<'w> {
     }
 
     fn put_files(&self, tree: &Folder, publishing: &Publishing<'_>) -> Result<(), CommandError> {
-        let is_ours = |path: &str| {
-            let is_found = self.found.tree.leaf(path).is_some();
-            is_found && !self.is_output(path) && !self.cleaned.contains_key(path)
+        // What stands at the place of an output may be what a result is: of that the store may lack a part.
+        let is_ours = |path: &str, leaf: &Leaf| {
+            self.found.tree.leaf(path) == Some(leaf) && !self.cleaned.contains_key(path)
         };
         let leaves = tree.leaves();
         for text in leaves.iter().filter_map(|(path, _)| self.cleaned.get(path)) {
             publishing.put_bytes(text)?;
         }
-        let ours = leaves.iter().filter(|(path, _)| is_ours(path));
+        let ours = leaves.iter().filter(|(path, leaf)| is_ours(path, leaf));
         put_missing(&self.root, ours.map(|(path, leaf)| (path.as_str(), *leaf)), publishing)
     }
 
