@@ -122,6 +122,38 @@ fn edit_while_the_build_goes_on_is_not_lost() {
     }
 }
 
+/// The action makes what stood there when the build began.
+#[test]
+fn output_that_is_changed_while_the_build_goes_on_is_not_told_to_be_there() {
+    let project = Project::new("");
+    let mark = mark();
+    let script = format!("sleep {mark}0 & sleep 1; mkdir -p d; echo made | tee d/f >one");
+    for (output, file) in [("one", "one"), ("d/", "d/f")] {
+        let build = |options: &[&str]| {
+            let action = ["--no-cache", "--output", output, "--", "sh", "-c", &script];
+            project.build(&[options, &action].concat())
+        };
+        build(&[]).ok();
+        let meanwhile = |options: &[&str], change: &dyn Fn()| {
+            std::thread::scope(|scope| {
+                let building = scope.spawn(|| build(options));
+                soon("the action runs", || !marked(&format!("{mark}0")).is_empty());
+                change();
+                building.join().expect("a build")
+            })
+        };
+        meanwhile(&[], &|| fs::remove_file(project.path(file)).expect("removed")).ok();
+        assert_eq!(project.read(file), "made\n");
+        let edit = || project.write(file, "edited\n");
+        let said = meanwhile(&[], &edit);
+        assert!(said.fails(1).contains("while the build went on"), "{said:?}");
+        assert_eq!(project.read(file), "edited\n");
+        project.write(file, "made\n");
+        meanwhile(&["--force"], &edit).ok();
+        assert_eq!(project.read(file), "made\n");
+    }
+}
+
 /// What the build put in place before it had to execute the action all the same is its own.
 #[test]
 fn outputs_are_put_again_where_one_of_them_was_damaged() {
@@ -155,6 +187,23 @@ fn directory_without_files_is_an_output_like_others() {
         assert!(project.path("logs").is_dir());
     }
     assert!(!project.path("logs/file").exists());
+}
+
+#[test]
+fn directory_in_an_output_is_a_part_of_it_also_when_it_is_empty() {
+    let project = Project::new("");
+    let build = |make: &str| {
+        built(&project, "d/", &format!("mkdir d; echo same >d/f; {make}")).ok();
+    };
+    let is_there = || project.path("d/empty/deep").is_dir();
+    build("true");
+    build("mkdir -p d/empty/deep");
+    assert!(is_there());
+    fs::remove_dir_all(project.path("d/empty")).expect("removed");
+    build("mkdir -p d/empty/deep");
+    assert!(is_there());
+    build("true");
+    assert!(!project.path("d/empty").exists());
 }
 
 /// The store may have lost a part of a result that stands in the project: what needs it has it from there.

@@ -2,7 +2,7 @@
 //!
 //! What stands at the place of an output is replaced when a build put it there and nobody changed it since;
 //! anything else is somebody's, and the build fails before it executes anything. What somebody changed there since is
-//! found when it would be replaced.
+//! found when the action is over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -36,8 +36,10 @@ pub(super) struct Placer<'s> {
     sources: &'s Sources<'s>,
     store: &'s Store<'s>,
     log: OutputLog,
-    /// What stood at the places of outputs, and what was put there; unless anything is replaced.
-    stamps: Option<Stamps>,
+    /// What stood at the places of outputs, and what was put there.
+    stamps: Stamps,
+    /// Anything that stands there is replaced.
+    is_forced: bool,
     /// What this build put at a path.
     put: BTreeMap<String, String>,
 }
@@ -47,9 +49,9 @@ impl<'s> Placer<'s> {
     pub(super) fn new(
         (sources, store): (&'s Sources<'s>, &'s Store<'s>),
         log: OutputLog,
-        stamps: Option<Stamps>,
+        (stamps, is_forced): (Stamps, bool),
     ) -> Self {
-        Self { sources, store, log, stamps, put: BTreeMap::new() }
+        Self { sources, store, log, stamps, is_forced, put: BTreeMap::new() }
     }
 
     /// Checks that the outputs of an action can be put, and that nothing is replaced which is not a build's own.
@@ -78,7 +80,9 @@ impl<'s> Placer<'s> {
 
     /// Returns what at a path no build put there, or that path itself; then none may put anything there.
     fn taken(&self, path: &str) -> Option<PathBuf> {
-        self.stamps.as_ref()?;
+        if self.is_forced {
+            return None;
+        }
         match self.another(path) {
             Ok(None) => {
                 let is_own = |standing: String| self.log.has(path, &standing);
@@ -103,12 +107,11 @@ impl<'s> Placer<'s> {
 
     /// Names something at a path that the build does not know: of what it does not look at, nothing.
     fn another(&self, path: &str) -> Result<Option<PathBuf>, Errno> {
-        let Some(stamps) = &self.stamps else { return Ok(None) };
         let standing = self.sources.standing(path);
         let files: BTreeSet<&Path> = standing.iter().map(|(path, _)| Path::new(path)).collect();
         let is_put = self.put.contains_key(path);
         let known = |file: &Path, stamp| {
-            (is_put || files.contains(file)) && stamps.get(file) == Some(&stamp)
+            (is_put || files.contains(file)) && self.stamps.get(file) == Some(&stamp)
         };
         Look::new(&known).at(self.sources.root().as_fd(), path)
     }
@@ -117,14 +120,15 @@ impl<'s> Placer<'s> {
     fn note_put(&mut self, path: &str, named: String) {
         let mut look = Look::new(&|_, _| true);
         drop(look.at(self.sources.root().as_fd(), path));
-        if let Some(stamps) = &mut self.stamps {
-            stamps.append(&mut look.seen);
-        }
+        self.stamps.append(&mut look.seen);
         self.put.insert(path.to_owned(), named);
     }
 
     /// Fails where somebody changed what is to be replaced after the build had looked at it.
     fn check_unchanged(&self, path: &str) -> Result<(), CommandError> {
+        if self.is_forced {
+            return Ok(());
+        }
         let another = self.another(path).map_err(unplaced)?;
         another.map_or(Ok(()), |another| {
             let what = "somebody changed what stands there while the build went on";
@@ -135,21 +139,19 @@ impl<'s> Placer<'s> {
 
     /// Puts the outputs of an action where they belong, unless the same is there; none, when one can't be.
     pub(super) fn place(&mut self, outputs: &[Left]) -> Result<(), CommandError> {
-        let leaves: Vec<Vec<(String, Leaf)>> =
-            outputs.iter().map(|left| self.leaves(left)).collect::<Result<_, _>>()?;
-        let all = leaves.concat();
+        let whole: Vec<Whole> =
+            outputs.iter().map(|left| self.whole(left)).collect::<Result<_, _>>()?;
+        let all: Vec<_> = whole.iter().flat_map(|it| it.leaves.iter().cloned()).collect();
         if let Some(why) = self.sources.rules().refuses_any(&all, self.sources.root().as_fd()) {
             return Err(
                 CommandError::new(error::Kind::Policy, "that can't be an output").about(why)
             );
         }
         let mut new = Vec::new();
-        for (left, leaves) in outputs.iter().zip(leaves) {
-            let named = name(leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
-            let named =
-                named.ok_or_else(|| CommandError::new(error::Kind::Bug, "no tree of outputs"))?;
+        for (left, whole) in outputs.iter().zip(whole) {
+            let named = whole.name()?;
             let there = self.put.get(&left.path).cloned().or_else(|| self.standing(&left.path));
-            if there.as_ref() == Some(&named) {
+            if there.as_ref() == Some(&named) && self.stands(&left.path, &whole) {
                 self.log.note(&left.path, &named)?;
             } else {
                 self.check_unchanged(&left.path)?;
@@ -164,6 +166,15 @@ impl<'s> Placer<'s> {
         Ok(())
     }
 
+    /// Whether all of an output is still at its place: somebody may have changed what stood there, or was put there.
+    fn stands(&self, path: &str, whole: &Whole) -> bool {
+        let known = |file: &Path, stamp| self.stamps.get(file) == Some(&stamp);
+        let mut look = Look::new(&known);
+        let is_known = look.at(self.sources.root().as_fd(), path) == Ok(None);
+        let is_seen = |(path, _): &(String, Leaf)| look.seen.contains_key(Path::new(path));
+        is_known && look.directories == whole.directories && whole.leaves.iter().all(is_seen)
+    }
+
     /// Names what stood at a path when the build began: all of its files, with their contents.
     fn standing(&self, path: &str) -> Option<String> {
         let standing = self.sources.standing(path);
@@ -173,23 +184,20 @@ impl<'s> Placer<'s> {
         name(standing.iter().map(|(path, leaf)| (path.as_str(), *leaf)))
     }
 
-    /// Returns the files and links of an output.
-    fn leaves(&self, left: &Left) -> Result<Vec<(String, Leaf)>, CommandError> {
-        Ok(match &left.node {
+    /// Returns all of an output.
+    fn whole(&self, left: &Left) -> Result<Whole, CommandError> {
+        let leaf = match &left.node {
             LeftNode::File { digest, executable } => {
-                vec![(left.path.clone(), Leaf::File { digest: *digest, executable: *executable })]
+                Leaf::File { digest: *digest, executable: *executable }
             }
-            LeftNode::Symlink { target } => {
-                vec![(left.path.clone(), Leaf::Symlink { target: target.clone() })]
-            }
+            LeftNode::Symlink { target } => Leaf::Symlink { target: target.clone() },
             LeftNode::Directory { root, .. } => {
                 let tree = Folder::of_store(self.store, root, Bounds::default());
                 let tree = tree.map_err(|error| failed("can't read an output", &error))?;
-                let below =
-                    |(path, leaf): (String, &Leaf)| (format!("{}/{path}", left.path), leaf.clone());
-                tree.leaves().into_iter().map(below).collect()
+                return Ok(Whole::of(&left.path, &tree));
             }
-        })
+        };
+        Ok(Whole { leaves: vec![(left.path.clone(), leaf)], directories: BTreeSet::new() })
     }
 
     fn put(&self, left: &Left) -> Result<(), CommandError> {
@@ -261,6 +269,30 @@ impl<'s> Placer<'s> {
             }
             Err(error) => Err(failed("can't write an output", &error)),
         }
+    }
+}
+
+/// All of an output, by whole paths.
+struct Whole {
+    /// Its files and links.
+    leaves: Vec<(String, Leaf)>,
+    /// Its directories, also those in which nothing is.
+    directories: BTreeSet<PathBuf>,
+}
+
+impl Whole {
+    fn of(path: &str, tree: &Folder) -> Self {
+        let leaves = tree.leaves().into_iter();
+        let leaves = leaves.map(|(below, leaf)| (format!("{path}/{below}"), leaf.clone()));
+        let directories = tree.all().into_iter();
+        let directories = directories.map(|(below, _)| Path::new(path).join(below));
+        Self { leaves: leaves.collect(), directories: directories.collect() }
+    }
+
+    /// Names its files: directories without any are nobody's.
+    fn name(&self) -> Result<String, CommandError> {
+        let named = name(self.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
+        named.ok_or_else(|| CommandError::new(error::Kind::Bug, "no tree of outputs"))
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     let stamps = standing::stamps(&wanted.directory, outputs.map(|it| it.value.path.as_str()));
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
-    let stamps = (!args.force).then(|| stamps.unwrap_or_default());
+    let stamps = (stamps.unwrap_or_default(), args.force);
     let place = Placer::new((&sources, &publishing), log, stamps);
     let root = root::tree(&wanted, (&surroundings, &memory), &publishing)?;
     let look = || Platform::look((root.as_deref(), wanted.chosen()), &surroundings, &memory);

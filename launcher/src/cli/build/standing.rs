@@ -1,6 +1,6 @@
 //! What stands at the place of an output: whether all of it is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -39,11 +39,13 @@ pub(super) struct Look<'k> {
     known: &'k Known<'k>,
     /// What was seen.
     pub(super) seen: Stamps,
+    /// The directories that were, by their whole paths.
+    pub(super) directories: BTreeSet<PathBuf>,
 }
 
 impl<'k> Look<'k> {
     pub(super) fn new(known: &'k Known<'k>) -> Self {
-        Self { known, seen: Stamps::new() }
+        Self { known, seen: Stamps::new(), directories: BTreeSet::new() }
     }
 
     /// Returns the path of something at a path, or below it, that is not known.
@@ -77,6 +79,7 @@ impl<'k> Look<'k> {
             self.seen.insert(path.to_owned(), stamp);
             return Ok((!(self.known)(path, stamp)).then(|| path.to_owned()));
         }
+        self.directories.insert(path.to_owned());
         let opened = OsFs.open_dir(dir, name)?;
         for entry in OsFs.list(opened.as_fd(), usize::MAX)? {
             let below = path.join(&entry.name);
@@ -108,11 +111,13 @@ mod tests {
         fs::write(place.path().join("out/sub/file"), "text").expect("written");
         let another = |known: &Known<'_>| {
             let mut look = Look::new(known);
-            (look.at(root.as_fd(), "out").expect("looked"), look.seen)
+            (look.at(root.as_fd(), "out").expect("looked"), look.seen, look.directories)
         };
         let is_file = |path: &Path, _| path == Path::new("out/sub/file");
-        let (found, seen) = another(&is_file);
+        let (found, seen, directories) = another(&is_file);
         assert_eq!((found, seen.len()), (None, 1));
+        let places = ["out", "out/sub", "out/sub/empty"].map(PathBuf::from);
+        assert!(directories.iter().eq(&places), "{directories:?}");
         assert_eq!(another(&|_, _| false).0, Some("out/sub/file".into()));
         let is_as_seen = |path: &Path, stamp| seen.get(path) == Some(&stamp);
         assert_eq!(another(&is_as_seen).0, None);
