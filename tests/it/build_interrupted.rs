@@ -84,6 +84,23 @@ fn build_that_is_ended_at_any_time_leaves_nothing_wrong() {
     }
 }
 
+/// It was killed while it put them in place.
+#[test]
+fn half_of_an_output_is_removed_by_the_next_build() {
+    let project = project();
+    project.build(&[]).ok();
+    let left = ["out/.endow-build-3/a", ".endow-build-file-3"];
+    for path in left {
+        project.write(path, "half");
+    }
+    project.write(".endow-build-other", "somebody's");
+    let states = project.states(&["a0"]);
+    assert_eq!(states, ["a0 cached"]);
+    assert!(!left.iter().any(|path| project.path(path).exists()));
+    assert!(!project.path("out/.endow-build-3").exists());
+    assert_eq!(project.read(".endow-build-other"), "somebody's");
+}
+
 /// The file system of the cache is full at some point of a build, at each of many points.
 #[test]
 fn build_without_room_leaves_nothing_wrong() {

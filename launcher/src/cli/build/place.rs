@@ -203,7 +203,7 @@ impl<'s> Placer<'s> {
     fn put(&self, left: &Left) -> Result<(), CommandError> {
         let (above, name) = left.path.rsplit_once('/').unwrap_or(("", &left.path));
         let dir = way(self.sources.root(), above).map_err(unplaced)?;
-        let temporary = OsString::from(format!("{PREFIX}{}", beginning(name)));
+        let temporary = half(name);
         let to = At { dir: dir.as_fd(), name: &temporary };
         // What a build left that was killed.
         remove_tree(&OsFs, dir.as_fd(), &temporary)
@@ -294,6 +294,23 @@ impl Whole {
         let named = name(self.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
         named.ok_or_else(|| CommandError::new(error::Kind::Bug, "no tree of outputs"))
     }
+}
+
+/// Removes what a build left beside the places of outputs that was killed.
+pub(super) fn clear<'p>(directory: &Path, outputs: impl Iterator<Item = &'p str>) {
+    let Ok(root) = OsFs.open_canonical(directory) else { return };
+    for path in outputs {
+        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+        if let Ok(dir) = OsFs.open_below(root.as_fd(), Path::new(above), Open::Handle) {
+            // What stays is told of when the output is put.
+            drop(remove_tree(&OsFs, dir.as_fd(), &half(name)));
+        }
+    }
+}
+
+/// Returns the name under which an output is made.
+fn half(name: &str) -> OsString {
+    format!("{PREFIX}{}", beginning(name)).into()
 }
 
 fn usage(message: &str) -> CommandError {
