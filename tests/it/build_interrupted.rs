@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use crate::build::Project;
-use crate::harness::{Running, said};
+use crate::harness::{Running, endow, mark, marked, said, send, soon};
 
 /// For so long a build goes on at most before it is ended: it takes about as long.
 const LONGEST: Duration = Duration::from_millis(480);
@@ -101,13 +102,32 @@ fn half_of_an_output_is_removed_by_the_next_build() {
     assert_eq!(project.read(".endow-build-other"), "somebody's");
 }
 
+/// As `nohup` has it, and shells that start something in the background. The control is a build that ignores nothing.
+#[test]
+fn signal_that_a_build_ignores_does_not_end_its_actions() {
+    for (signal, name) in [(1, "HUP"), (2, "INT"), (3, "QUIT")] {
+        for (ignored, is_made) in [(name, true), ("USR1", false)] {
+            let (project, mark) = (Project::new(""), mark());
+            let script = format!("sleep {mark} & sleep 1; echo made >out");
+            let mut build = project.world.command("env");
+            build.arg(format!("--ignore-signal={ignored}")).arg(endow()).process_group(0);
+            build.args(["build", "--output", "out", "--", "sh", "-c", &script]);
+            let mut build = Running::start(&mut build);
+            soon("the action runs", || !marked(&mark).is_empty());
+            send(signal, -build.pid());
+            assert_eq!(build.end() == 0, is_made, "{name}, {ignored} ignored");
+            assert_eq!(project.path("out").exists(), is_made, "{name}, {ignored} ignored");
+        }
+    }
+}
+
 /// The file system of the cache is full at some point of a build, at each of many points.
 #[test]
 fn build_without_room_leaves_nothing_wrong() {
     let reference = project();
     reference.build(&[]).ok();
     let expected = outputs(&reference);
-    let endow = crate::harness::endow();
+    let endow = endow();
     let mut failed = 0;
     let step = SIZES_KIB.len() / usize::try_from(tries()).expect("few");
     for size_kib in SIZES_KIB.step_by(step) {

@@ -26,6 +26,8 @@ pub(crate) struct State {
     asked_to_stop: bool,
     /// What the caller ignores, and so does the command unless it says otherwise.
     ignored: SignalSet,
+    /// What of that is not passed on to a command that finds no signal ignored, and would end by it.
+    kept: SignalSet,
     /// What came before there was a command to pass it on to.
     held: SignalSet,
     phase: Phase,
@@ -85,6 +87,7 @@ impl State {
             sleep: Sleep::None,
             asked_to_stop: false,
             ignored: SignalSet::default(),
+            kept: SignalSet::default(),
             held: SignalSet::default(),
             phase: Phase::Starting,
             timed_out: false,
@@ -142,6 +145,12 @@ impl State {
     /// Says which signals the caller ignores: they are passed on, but ask for nothing.
     pub(crate) fn ignoring(self, ignored: SignalSet) -> Self {
         Self { ignored, ..self }
+    }
+
+    /// Says whether the command finds none of them ignored: then they are not passed on.
+    pub(crate) fn keeping_what_is_ignored(self, is_kept: bool) -> Self {
+        let kept = if is_kept { self.ignored } else { SignalSet::default() };
+        Self { kept, ..self }
     }
 }
 
@@ -225,7 +234,7 @@ fn stopped(state: &mut State, signal: i32) -> Decision {
 /// A terminal sends its signals to the command as well. What a process sends is passed on; asked
 /// a second time to end, the run is killed, and asked by TERM when the command has had its grace.
 fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
-    if signal == libc::SIGCHLD {
+    if signal == libc::SIGCHLD || state.kept.contains(signal) {
         return Decision::default();
     }
     let is_interrupt = signal == libc::SIGINT && !from_terminal;
@@ -256,6 +265,9 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
 /// Nobody sees any more what the command does: it ends, unless the caller wants it to go on. The kernel
 /// tells the leader of a session alone, and else the command, too.
 fn hung_up(state: &mut State, reached: bool) -> Decision {
+    if state.kept.contains(libc::SIGHUP) {
+        return Decision::default();
+    }
     state.asked_to_end |= !state.ignored.contains(libc::SIGHUP);
     if state.phase == Phase::Starting {
         state.held = state.held.with(libc::SIGHUP);

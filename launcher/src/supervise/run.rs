@@ -69,8 +69,8 @@ impl<'a> Supervised<'a> {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let timeout = plan.limits.timeout.map(millis);
         let grace = millis(plan.limits.grace.unwrap_or(GRACE_DEFAULT));
-        let ignored = sys::signal::ignored();
-        let state = State::new(timeout, grace, own_session).ignoring(ignored);
+        let state = State::new(timeout, grace, own_session).ignoring(sys::signal::ignored());
+        let state = state.keeping_what_is_ignored(sys::start::is_forgotten());
         let state = state.ended_by_interrupt(plan.interrupt_ends);
         let state = if renewal.is_some() { state.on_duty() } else { state };
         Self {

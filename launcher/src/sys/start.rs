@@ -96,9 +96,14 @@ pub(crate) fn forget() {
     BLOCKED.store(0, Ordering::Relaxed);
 }
 
+/// Returns whether commands find nothing of the caller's.
+pub(crate) fn is_forgotten() -> bool {
+    was(FORGOTTEN)
+}
+
 /// Gives this process, which becomes the command, the signals as the command is to find them.
 pub(crate) fn restore_signals() -> Result<(), Errno> {
-    if was(FORGOTTEN) {
+    if is_forgotten() {
         signal::ignored().each().for_each(|it| signal::set_disposition(it, Disposition::Default));
     }
     if !was(SIGPIPE_IGNORED) {

@@ -156,6 +156,25 @@ fn what_the_caller_ignores_is_passed_on_and_never_kills() {
     }
 }
 
+/// An action finds no signal ignored: what does not end its build must not end it.
+#[test]
+fn what_the_caller_ignores_is_kept_from_a_command_that_does_not() {
+    let ignored = SignalSet::default().with(libc::SIGHUP).with(libc::SIGINT);
+    let mut state = State::new(None, 50, true).ignoring(ignored).keeping_what_is_ignored(true);
+    let came =
+        [by_process(libc::SIGHUP), by_terminal(libc::SIGINT), Event::HungUp { reached: true }];
+    for event in came {
+        assert_eq!(decide(&mut state, event), Decision::default());
+    }
+    let started = decide(&mut state, Event::Said(Message::Started));
+    assert_eq!((started.action, started.wake_ms), (None, None));
+    for event in came {
+        assert_eq!(decide(&mut state, event), Decision::default());
+    }
+    let action = decide(&mut state, by_process(libc::SIGTERM)).action;
+    assert_eq!(action, Some(Action::Forward(libc::SIGTERM)));
+}
+
 #[test]
 fn other_signals_are_passed_on_any_number_of_times() {
     let mut state = running();
