@@ -27,6 +27,9 @@ const LAYER: usize = 16;
 /// An overlay takes more layers than that, and each costs a mount its time.
 const LAYERS_MAX: usize = 32;
 
+/// Where digests of inputs are remembered, in the cache.
+pub(super) const INPUTS: &str = "inputs";
+
 /// So many hidden paths are remembered, to be named.
 const HIDDEN_MAX: usize = 1000;
 
@@ -350,7 +353,7 @@ pub(super) fn digest(text: &str) -> Result<Digest, CommandError> {
 
 /// Opens the directory where digests of inputs are remembered.
 pub(super) fn memory(cache: &Path) -> Result<OwnedFd, CommandError> {
-    private(&cache.join("inputs"), "can't use the cache")
+    private(&cache.join(INPUTS), "can't use the cache")
 }
 
 /// Opens a directory of this user's, closed to others, and makes it where it is missing.
