@@ -4,7 +4,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::build::Project;
-use crate::harness::{Said, mark, marked, said};
+use crate::harness::{Running, Said, mark, marked, said, soon};
 
 fn limited(limits: &str) -> Project {
     let project = Project::new("");
@@ -128,4 +128,29 @@ fn system_call_that_is_refused_is_named_as_such() {
     assert!(told.fails(1).contains("endow: command: signal 31\nhint: SIGSYS: "), "{told:?}");
     let other = built(&project, "kill -KILL $$");
     assert!(!other.fails(1).contains("SIGSYS"), "control: {other:?}");
+}
+
+/// The control is the other build, which is alone at its end.
+#[test]
+fn store_that_stays_too_large_is_told() {
+    let project = Project::new("");
+    project.world.write("config/policy.toml", "version = 1\n[state]\ncache = \"64K\"\n");
+    let build = |number: usize| {
+        let script = format!("seq {number} 100000 >out");
+        project.build(&["--output", "out", "--", "sh", "-c", &script])
+    };
+    let (other, mark) = (project.path("other"), mark());
+    fs::create_dir(&other).expect("made");
+    let mut other =
+        Running::start(project.world.endow(["build", "--", "sleep", &mark]).current_dir(&other));
+    soon("the other goes on", || !marked(&mark).is_empty());
+    let said = build(1);
+    said.ok();
+    let told = "the store has more than `[state] cache` allows, and stays so while others use it";
+    assert!(said.stderr.contains(told), "{said:?}");
+    other.signal(15);
+    other.end();
+    let alone = build(2);
+    alone.ok();
+    assert!(!alone.stderr.contains(told), "{alone:?}");
 }

@@ -130,3 +130,18 @@ pub(crate) fn keep_store(
     output.notice(&format!("removed {} older contents ({freed})", report.removed));
     Ok(true)
 }
+
+/// As [`keep_store`]; says so where the store stays as it is, since those who share it may never all be done.
+pub(crate) fn keep_store_or_tell(
+    store: &Store<'_>,
+    surroundings: &Surroundings,
+    output: &Output,
+) -> Result<(), CommandError> {
+    if !keep_store(store, surroundings, output)? {
+        output.remark(
+            "the store has more than `[state] cache` allows, and stays so while others use it",
+        );
+        output.hint("`endow gc` waits for them, a minute at most");
+    }
+    Ok(())
+}

@@ -106,7 +106,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     drop(session);
     drop(publishing);
     if has_put {
-        cache::keep_store(&store, &surroundings, output)?;
+        cache::keep_store_or_tell(&store, &surroundings, output)?;
     }
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
