@@ -178,7 +178,7 @@ fn start(root: &OwnedFd, judge: &Judge<'_>) -> Result<Working, Errno> {
 
 /// Closes all descriptors but two: a lock of the run, and pipes whose end somebody waits for, would be held on.
 fn keep_only(kept: [&OwnedFd; 2]) -> Result<(), Errno> {
-    sys::fd::close_from(0, &mut kept.map(|fd| fd.as_raw_fd()))
+    sys::fd::close_from(0, &mut kept.map(AsRawFd::as_raw_fd))
 }
 
 fn judge_all(socket: &OwnedFd, root: &OwnedFd, judge: &Judge<'_>) -> Result<(), Errno> {
