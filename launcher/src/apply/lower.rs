@@ -11,6 +11,7 @@ use rustc_hash::FxHashSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::filter::Filter;
 use super::mask_layer::MaskLayer;
 use super::prepare::Prepared;
 use crate::plan::Plan;
@@ -20,7 +21,6 @@ use crate::plan::step::{
     self, ConfineStep, ExecSpec, FileId, InitStep, MountFlags, PayloadStep, Rlimit, RunPath, Source,
 };
 use crate::sys::mount::attribute;
-use crate::sys::seccomp::Instruction;
 
 /// A plan in the form that the child carries out.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,32 +42,6 @@ pub(super) struct Lowered {
     /// Descriptors, and the numbers at which the command gets them.
     pub(super) handed: Vec<[i32; 2]>,
     pub(super) reaper: Filter,
-}
-
-/// The instructions of a filter, each as its eight bytes.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Filter(Vec<u64>);
-
-impl Filter {
-    fn new(program: Vec<seccomp::Insn>) -> Self {
-        let word = |it: seccomp::Insn| {
-            u64::from(it.code)
-                | u64::from(it.jt) << 16
-                | u64::from(it.jf) << 24
-                | u64::from(it.k) << 32
-        };
-        Self(program.into_iter().map(word).collect())
-    }
-
-    /// Returns the instructions as the kernel takes them.
-    pub(super) fn instructions(&self) -> Vec<Instruction> {
-        let instruction = |word: &u64| {
-            let [c0, c1, jt, jf, k0, k1, k2, k3] = word.to_le_bytes();
-            let code = u16::from_le_bytes([c0, c1]);
-            Instruction { code, jt, jf, k: u32::from_le_bytes([k0, k1, k2, k3]) }
-        };
-        self.0.iter().map(instruction).collect()
-    }
 }
 
 /// A place below the new root.

@@ -4,6 +4,7 @@ mod cgroup;
 mod confine;
 mod cow_layer;
 mod failure;
+mod filter;
 mod fork_server;
 mod half_way;
 mod init;

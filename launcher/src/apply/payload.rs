@@ -7,8 +7,9 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, setrlimit};
 
+use super::filter::Filter;
 use super::landlock;
-use super::lower::{Filter, Lowered, Payload};
+use super::lower::{Lowered, Payload};
 use super::message::{Message, Stage, StepFailure};
 use crate::plan::step::Rlimit;
 use crate::sys;

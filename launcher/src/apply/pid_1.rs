@@ -8,8 +8,9 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use super::filter::Filter;
 use super::init::View;
-use super::lower::{Filter, Init, Lowered};
+use super::lower::{Init, Lowered};
 use super::message::{Message, SIZE, Stage, StepFailure};
 use super::payload::Inherited;
 use super::{confine, payload, reaper};

@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::lower::Filter;
+use super::filter::Filter;
 use super::message::{Message, SIZE, Stage, StepFailure, Usage};
 use crate::sys;
 use crate::sys::seccomp::Listener;
