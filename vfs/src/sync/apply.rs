@@ -33,7 +33,8 @@ pub(crate) use probe::SCRATCH;
 pub(super) use probe::{Moves, can_exchange, must_move};
 use stage::{Amended, Placed};
 pub(super) use workplace::{
-    Workplace, clear, clear_undo, forget_stage, make_own, name as number_name, own_path,
+    Workplace, clear, clear_undo, give_up_stage, make_own, name as number_name, own_path,
+    recall_stage,
 };
 pub use workplace::{remove_stage, stage_name};
 

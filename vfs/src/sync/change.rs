@@ -212,7 +212,7 @@ pub enum Refusal {
     Beyond,
     /// It would take away what the run moved to where it is not written back.
     Moved,
-    /// It would take a git repository away.
+    /// It would take a git repository away, or change what may be a part of one.
     Repository,
     /// It stands on a mount point of the host.
     MountPoint,

@@ -2,16 +2,16 @@
 
 use super::apply::{
     GIVEN_UP, Homeless, MountPlace, Outcome, RunPlace, SetAside, Workplace, carry, clear, end,
-    finish, forget_stage, judge, number_name, own_path, root_mode, tell,
+    finish, give_up_stage, judge, number_name, own_path, recall_stage, root_mode, tell,
 };
 use super::collect::{io, is_same_root};
-use super::journal::{Batch, Direction, Ledger, MountBatch, Step};
+use super::journal::{Act, Batch, Direction, Ledger, MountBatch, Step};
 use super::root::Opened;
 use super::{Conflict, Seen, SyncError, SyncReport};
-use crate::fs::{Fs, Open};
+use crate::fs::{Errno, Fs, Open};
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// What was finished.
@@ -122,9 +122,9 @@ fn open_all<'a>(
     }
     if !is_entered {
         // What is in their stages is nobody's to remove, should they come back.
-        let stages = missing.iter().filter(|part| part.is_beside);
-        let forgotten = stages.map(|part| forget_stage(fs, run, part.mount));
-        forgotten.collect::<Result<(), _>>().map_err(io("forget the stage of", Path::new("")))?;
+        let mut stages = missing.iter().filter(|part| part.is_beside);
+        let given_up = stages.try_for_each(|part| give_up_stage(fs, run, part.mount));
+        given_up.map_err(io("give up the stage of", Path::new("")))?;
     }
     batch.mounts.append(&mut missing);
     Ok(workplaces)
@@ -143,6 +143,7 @@ fn open_one<'a>(
     if !is_same_root(&root, &part.root) {
         return Err(other());
     }
+    recall_stage(fs, run, number).map_err(io("look for the stage of", Path::new("")))?;
     let mut workplace = Workplace::open(fs, run, mount, &|_| false)?;
     if workplace.is_beside() != part.is_beside {
         if workplace.is_stage_new() {
@@ -157,28 +158,66 @@ fn open_one<'a>(
 }
 
 /// What becomes of a part that is given up where nobody can look: what the run's directory has of it stays there, and
-/// an undo brings that back when the mount is there again.
+/// an undo brings that back when the mount is there again, and takes away what was put.
 fn without_mount(
     fs: &dyn Fs,
     run: &RunPlace<'_>,
     (part, direction): (&MountBatch, Direction),
 ) -> Vec<Outcome> {
-    let undo = fs.open_below(run.dir, &own_path(part.mount), Open::List).ok();
-    let has_original = |step: &Step| {
-        let found =
-            undo.as_ref().and_then(|undo| fs.node(undo.as_fd(), &number_name(step.number)).ok());
-        // Until they have changed places, it is what the step would put there.
-        found.is_some_and(|found| {
-            !step.new.is_some_and(|new| Seen::from(&found).is_same_inode(&new))
-        })
-    };
-    let is_here =
-        |step: &Step| step.displaces() && (step.is_kept || !part.is_beside) && has_original(step);
-    let of = |step: &Step| match direction {
-        Direction::Apply if is_here(step) => Outcome::Kept(Conflict::Root),
-        _ => GIVEN_UP,
+    let mut unseen = Unseen { fs, part, undo: None, put: HashSet::new() };
+    unseen.undo = fs.open_below(run.dir, &own_path(part.mount), Open::List).ok();
+    let of = |step| match direction {
+        Direction::Apply => unseen.became(step),
+        Direction::Undo => GIVEN_UP,
     };
     part.steps.iter().map(of).collect()
+}
+
+/// A part of a batch whose mount nobody sees, as the run's directory tells of it.
+struct Unseen<'a> {
+    fs: &'a dyn Fs,
+    part: &'a MountBatch,
+    /// Where its originals end up, and is staged what is not staged beside the mount.
+    undo: Option<OwnedFd>,
+    /// Directories that were put as a whole.
+    put: HashSet<&'a Path>,
+}
+
+impl<'a> Unseen<'a> {
+    fn became(&mut self, step: &'a Step) -> Outcome {
+        if self.has_original(step) {
+            return Outcome::Kept(Conflict::Root);
+        }
+        if !self.is_put(step) {
+            return GIVEN_UP;
+        }
+        self.put.insert(&step.path);
+        Outcome::Done
+    }
+
+    /// Until they have changed places, what is there is what the step would put.
+    fn has_original(&self, step: &Step) -> bool {
+        let is_here = step.displaces() && (step.is_kept || !self.part.is_beside);
+        let is_staged = |found: &Seen| step.new.is_some_and(|new| found.is_same_inode(&new));
+        is_here && matches!(self.found(step), Some(Ok(found)) if !is_staged(&found))
+    }
+
+    /// What is staged in the run's directory is there until it is put.
+    fn is_put(&self, step: &Step) -> bool {
+        if step.act != Act::Put || step.is_beyond || step.is_barred || self.part.is_beside {
+            return false;
+        }
+        if step.is_within {
+            return step.path.parent().is_some_and(|above| self.put.contains(above));
+        }
+        matches!(self.found(step), Some(Err(Errno::NOENT)))
+    }
+
+    fn found(&self, step: &Step) -> Option<Result<Seen, Errno>> {
+        let undo = self.undo.as_ref()?;
+        let found = self.fs.node(undo.as_fd(), &number_name(step.number));
+        Some(found.map(|found| Seen::from(&found)))
+    }
 }
 
 /// Returns what became of the steps of a batch that is in the ledger already.

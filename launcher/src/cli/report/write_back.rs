@@ -417,7 +417,9 @@ pub(crate) fn refusal(refusal: Refusal) -> &'static str {
         Refusal::Unreadable => "it can't be read",
         Refusal::Beyond => "a file system can't keep it, or has no room for its attributes",
         Refusal::Moved => "what was moved from here can't be written back",
-        Refusal::Repository => "it would take a git repository away: that is to be done outside",
+        Refusal::Repository => {
+            "what may be a part of a git repository is changed or taken away outside alone"
+        }
         Refusal::Ancestor => "its directory is not written back",
         Refusal::MountPoint => "a mount of the host stands there",
         Refusal::Subvolume => "another subvolume, into which nothing can be renamed",

@@ -11,12 +11,16 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::home::aside_names;
 use crate::fs::{At, Errno, Fs, Result, is_acl, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
 use crate::sync::journal::UNDO;
 use crate::sync::root::{Closed, OPEN, Root};
 use crate::tree::remove_tree;
+
+/// How many stages of a run may be left in one tree.
+const ASIDE_MAX: usize = 100;
 
 /// A stage, and where it is noted.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +43,11 @@ impl Beside<'_> {
                 if let Some(stage) = self.own(fs)? {
                     return Ok((stage, false));
                 }
-                fs.remove_dir(self.root, self.name)?;
+                if self.standing(fs, &left_of(self.mount))?.is_some() {
+                    self.set_aside(fs)?;
+                } else {
+                    fs.remove_dir(self.root, self.name)?;
+                }
                 fs.make_dir(self.root, self.name, 0o700)?;
             }
             result => result?,
@@ -49,6 +57,21 @@ impl Beside<'_> {
         let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
         self.write_note(fs, (&self.note(), &made))?;
         Ok((stage, true))
+    }
+
+    /// Gives a stage that was given up with its mount another name: what it holds may be the user's.
+    fn set_aside(&self, fs: &dyn Fs) -> Result<()> {
+        let stage = At { dir: self.root, name: self.name };
+        for name in aside_names(self.name).take(ASIDE_MAX) {
+            match fs.rename_new(stage, At { dir: self.root, name: name.as_os_str() }) {
+                Err(Errno::EXIST) => {}
+                result => {
+                    result?;
+                    return unlink(fs, self.run, &left_of(self.mount));
+                }
+            }
+        }
+        Err(Errno::EXIST)
     }
 
     /// Notes the bits of the root before it is opened up.
@@ -110,18 +133,23 @@ impl Beside<'_> {
 
     /// Takes the notes away.
     pub(super) fn forget(&self, fs: &dyn Fs) -> Result<()> {
-        forget_stage(fs, self.run, self.mount)?;
+        unlink(fs, self.run, &self.note())?;
         unlink(fs, self.run, &self.note_of_root())
     }
 
     /// Opens what stands there, if it is what the run made.
     fn own(&self, fs: &dyn Fs) -> Result<Option<OwnedFd>> {
+        self.standing(fs, &self.note())
+    }
+
+    /// Opens what stands there, if it is what a note says.
+    fn standing(&self, fs: &dyn Fs, note: &Path) -> Result<Option<OwnedFd>> {
         let stage = match fs.open_dir(self.root, self.name) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS) => return Ok(None),
             result => result?,
         };
         let found = fs.node(stage.as_fd(), OsStr::new(""))?;
-        let noted = self.read_note(fs, &self.note())?;
+        let noted = self.read_note(fs, note)?;
         Ok(noted.is_some_and(|noted| is_same_root(&found, &noted)).then_some(stage))
     }
 
@@ -155,13 +183,35 @@ impl Beside<'_> {
     }
 }
 
-/// Takes away the note of which directory a run's stage is; the bits of the root stay noted.
-pub(super) fn forget_stage(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<()> {
-    unlink(fs, run, &note_of(mount))
+/// Notes that a run's stage is given up: no command takes it away any more.
+pub(super) fn give_up_stage(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<()> {
+    match fs.rename(run, note_of(mount).as_os_str(), left_of(mount).as_os_str()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+        result => result,
+    }
+}
+
+/// Notes that it is not, where it was only tried.
+pub(super) fn recall_stage(fs: &dyn Fs, run: BorrowedFd<'_>, mount: u32) -> Result<()> {
+    let (left, note) = (left_of(mount), note_of(mount));
+    match fs.node(run, left.as_os_str()) {
+        // As it nearly always is.
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+        found => found.map(drop)?,
+    }
+    let at = |name| At { dir: run, name };
+    match fs.rename_new(at(left.as_os_str()), at(note.as_os_str())) {
+        Err(Errno::EXIST) => Ok(()),
+        result => result,
+    }
 }
 
 fn note_of(mount: u32) -> PathBuf {
     Path::new(UNDO).join(format!("stage-m{mount:03}"))
+}
+
+fn left_of(mount: u32) -> PathBuf {
+    Path::new(UNDO).join(format!("left-m{mount:03}"))
 }
 
 fn unlink(fs: &dyn Fs, run: BorrowedFd<'_>, note: &Path) -> Result<()> {

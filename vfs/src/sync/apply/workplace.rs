@@ -254,9 +254,14 @@ pub fn remove_stage(
     Ok(is_gone.then_some(name))
 }
 
-/// Forgets that a stage is the run's, which is not taken away any more then.
-pub(in crate::sync) fn forget_stage(fs: &dyn Fs, run: &RunPlace<'_>, mount: u32) -> Result<()> {
-    super::beside::forget_stage(fs, run.dir, mount)
+/// Leaves a stage where it is, as one that no command takes away any more.
+pub(in crate::sync) fn give_up_stage(fs: &dyn Fs, run: &RunPlace<'_>, mount: u32) -> Result<()> {
+    super::beside::give_up_stage(fs, run.dir, mount)
+}
+
+/// Takes a stage for the run's again that was given up by a call that failed.
+pub(in crate::sync) fn recall_stage(fs: &dyn Fs, run: &RunPlace<'_>, mount: u32) -> Result<()> {
+    super::beside::recall_stage(fs, run.dir, mount)
 }
 
 /// Removes what of a run's undo data no ledger knows, which is all that a checkpoint may have left.

@@ -118,9 +118,10 @@ fn what_is_given_up_while_its_mount_is_gone_takes_nothing_away() {
             drop(world.apply(&fs, &plan));
             let what = format!("{place:?}, killed at call {call}");
             partial += usize::from(given_up_while_gone(&world, &what));
+            let undone = world.undo(&OsFs).expect(&what);
+            assert!(undone.failed.is_empty(), "{what}: {undone:?}");
             if place == Where::Same {
-                let undone = world.undo(&OsFs).expect(&what);
-                assert!(undone.failed.is_empty(), "{what}: {undone:?}");
+                assert!(!world.root().join("new").exists(), "{what}: {undone:?}");
             }
             let all = snapshot(&world.root())
                 .into_values()
