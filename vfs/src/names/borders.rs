@@ -4,10 +4,11 @@ use std::os::fd::BorrowedFd;
 
 use crate::fs::{Result, magic};
 
-/// File systems in which the kernel shows itself, by the numbers of statfs(2) and `linux/magic.h`, and that of
-/// automounts, where each name that is looked at would be mounted.
-const KERNELS: [u64; 18] = [
-    0x0000_0187, // autofs
+/// What automounts stand in, where each name that is looked at would be mounted.
+const AUTOFS: u64 = 0x0000_0187;
+
+/// File systems in which the kernel shows itself, by the numbers of statfs(2) and `linux/magic.h`.
+const KERNELS: [u64; 17] = [
     0x0000_1cd1, // devpts
     0x0000_9fa0, // proc
     0x0027_e0eb, // cgroup
@@ -27,9 +28,20 @@ const KERNELS: [u64; 18] = [
     0xf97c_ff8c, // selinuxfs
 ];
 
-/// Returns whether a directory is in one of them.
+/// Returns whether a walk of names goes no further than this directory.
+pub(super) fn ends_walks(directory: BorrowedFd<'_>) -> Result<bool> {
+    let magic = magic(directory)?;
+    Ok(magic == AUTOFS || is_kernels(magic))
+}
+
+/// Returns whether a directory is in a file system in which the kernel shows itself. Below automounts stand files of
+/// others.
 pub(crate) fn is_the_kernels(directory: BorrowedFd<'_>) -> Result<bool> {
-    Ok(KERNELS.binary_search(&magic(directory)?).is_ok())
+    magic(directory).map(is_kernels)
+}
+
+fn is_kernels(magic: u64) -> bool {
+    KERNELS.binary_search(&magic).is_ok()
 }
 
 #[cfg(test)]
@@ -44,5 +56,6 @@ mod tests {
             is_the_kernels(std::os::fd::AsFd::as_fd(&directory)).expect("a kind")
         };
         assert!(is("/proc") && is("/sys") && !is("/dev/shm") && !is("/"));
+        assert!(!is_kernels(AUTOFS));
     }
 }

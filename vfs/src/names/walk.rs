@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::borders::is_the_kernels;
+use super::borders::ends_walks;
 use super::cache::{Memory, is_at_rest, is_settled};
 use super::format::{Known, Records};
 use super::list::{Buffer, Question, Record, Stamp, buffer, depth, join, list};
@@ -282,7 +282,7 @@ impl Walk<'_> {
     fn read(&self, job: &Job, buffer: &mut Buffer) -> Result<Option<(Record, OwnedFd)>> {
         let dir = self.open(job)?;
         let status = OsFs.status_of(dir.as_fd())?;
-        if status.id.dev != self.root_id.dev && is_the_kernels(dir.as_fd())? {
+        if status.id.dev != self.root_id.dev && ends_walks(dir.as_fd())? {
             return Ok(None);
         }
         let stamp = Stamp::from(&status);
