@@ -56,6 +56,11 @@ impl OutputLog {
         self.put.get(path).is_some_and(|all| all.iter().any(|it| it == named))
     }
 
+    /// Returns whether a build put anything at a path, or was about to.
+    pub(super) fn knows(&self, path: &str) -> bool {
+        self.put.contains_key(path)
+    }
+
     /// Notes what is about to be put at a path. Then it is the last of its path: the others are forgotten some day.
     pub(super) fn note(&mut self, path: &str, named: &str) -> Result<(), CommandError> {
         let last = self.put.get(path).and_then(|all| all.last());

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use endow_policy::Action;
+use endow_policy::{Action, Output, Stated};
 use endow_vfs::action::{Left, LeftNode};
 use endow_vfs::cas::{Damage, Digest, Store, StoreError};
 use endow_vfs::fs::{At, Errno, Fs, Kind, Open, OsFs, write_all};
@@ -105,6 +105,19 @@ impl<'s> Placer<'s> {
         })
     }
 
+    /// Removes what a build of this directory left beside its outputs that was killed.
+    pub(super) fn clear<'a>(&self, outputs: impl Iterator<Item = &'a Stated<Output>>) {
+        let paths = outputs.map(|it| it.value.path.as_str()).filter(|path| self.log.knows(path));
+        for path in paths {
+            let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
+            let root = self.sources.root().as_fd();
+            if let Ok(dir) = OsFs.open_below(root, Path::new(above), Open::Handle) {
+                // What stays is told of when the output is put.
+                drop(remove_tree(&OsFs, dir.as_fd(), &half(name)));
+            }
+        }
+    }
+
     /// Names something at a path that the build does not know: of what it does not look at, nothing.
     fn another(&self, path: &str) -> Result<Option<PathBuf>, Errno> {
         let standing = self.sources.standing(path);
@@ -168,11 +181,29 @@ impl<'s> Placer<'s> {
 
     /// Whether all of an output is still at its place: somebody may have changed what stood there, or was put there.
     fn stands(&self, path: &str, whole: &Whole) -> bool {
-        let known = |file: &Path, stamp| self.stamps.get(file) == Some(&stamp);
+        let known = |file: &Path, stamp| {
+            self.stamps.get(file) == Some(&stamp) || self.is_alike(file, whole).unwrap_or_default()
+        };
         let mut look = Look::new(&known);
         let is_known = look.at(self.sources.root().as_fd(), path) == Ok(None);
         let is_seen = |(path, _): &(String, Leaf)| look.seen.contains_key(Path::new(path));
         is_known && look.directories == whole.directories && whole.leaves.iter().all(is_seen)
+    }
+
+    /// Whether a file that was touched meanwhile, as a hard link to it does, is still that of an output.
+    fn is_alike(&self, file: &Path, whole: &Whole) -> Option<bool> {
+        let is_it = |leaf: &&(String, Leaf)| Path::new(&leaf.0) == file;
+        let (_, leaf) = whole.leaves.iter().find(is_it)?;
+        let Leaf::File { digest, executable } = leaf else { return None };
+        let above = file.parent().filter(|it| !it.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        let dir = OsFs.open_below(self.sources.root().as_fd(), above, Open::Handle).ok()?;
+        let opened = OsFs.open_file(dir.as_fd(), file.file_name()?).ok()?;
+        let status = OsFs.status_of(opened.as_fd()).ok()?;
+        if status.kind != Kind::File || (status.mode & 0o100 != 0) != *executable {
+            return None;
+        }
+        trees::read_content(opened.as_fd(), |_| Ok(())).ok().map(|found| found == *digest)
     }
 
     /// Names what stood at a path when the build began: all of its files, with their contents.
@@ -293,18 +324,6 @@ impl Whole {
     fn name(&self) -> Result<String, CommandError> {
         let named = name(self.leaves.iter().map(|(path, leaf)| (path.as_str(), leaf)));
         named.ok_or_else(|| CommandError::new(error::Kind::Bug, "no tree of outputs"))
-    }
-}
-
-/// Removes what a build left beside the places of outputs that was killed.
-pub(super) fn clear<'p>(directory: &Path, outputs: impl Iterator<Item = &'p str>) {
-    let Ok(root) = OsFs.open_canonical(directory) else { return };
-    for path in outputs {
-        let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
-        if let Ok(dir) = OsFs.open_below(root.as_fd(), Path::new(above), Open::Handle) {
-            // What stays is told of when the output is put.
-            drop(remove_tree(&OsFs, dir.as_fd(), &half(name)));
-        }
     }
 }
 

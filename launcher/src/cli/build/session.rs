@@ -18,7 +18,7 @@ use super::missed;
 use super::order::{Answer, Done, End, Order, Varied};
 use super::outcome::{self, Came, Failure, listed};
 use super::output_log::OutputLog;
-use super::place::{self, Placer};
+use super::place::Placer;
 use super::platform::Platform;
 use super::remote::Remote;
 use super::results::Results;
@@ -68,7 +68,6 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
     })?;
     let outputs = wanted.actions.iter().flat_map(|it| &it.outputs);
     let outputs = outputs.map(|it| it.value.path.as_str());
-    place::clear(&wanted.directory, outputs.clone());
     let stamps = standing::stamps(&wanted.directory, outputs);
     let sources = Sources::read(&wanted, &memory)?;
     let publishing = store.publish().map_err(|error| of_store(&error))?;
@@ -95,6 +94,7 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
+    session.place.clear(wanted.actions.iter().flat_map(|it| &it.outputs));
     session.build(workers)?;
     if session.results.has_noted() {
         if session.is_same_host() { session.results.confirm() } else { session.results.forget()? }
