@@ -15,7 +15,7 @@ use crate::cli::output::table;
 use crate::cli::runs::Kept;
 use crate::cli::sources;
 use crate::cli::sources::surroundings::Surroundings;
-use crate::trees;
+use crate::trees::{self, MakeError};
 
 /// How long a collection that somebody asked for waits for those who put something.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -110,7 +110,7 @@ pub(crate) fn collect(
 }
 
 /// Makes the store small enough again after something was put; the caller holds a lease of that.
-/// While others put something it stays as it is: they do the same when they are done.
+/// While others put something it stays as it is, and that is returned: they do the same when they are done.
 pub(crate) fn keep_store(
     store: &Store<'_>,
     surroundings: &Surroundings,
@@ -125,7 +125,14 @@ pub(crate) fn keep_store(
     let watch = |progress| line.show(progress);
     let collected = trees::collect_store(store.path(), wanted, Duration::ZERO, &watch);
     drop(line);
-    let Ok(report) = collected else { return Ok(false) };
+    let report = match collected {
+        Err(MakeError::Busy(_)) => return Ok(false),
+        Err(error) => {
+            output.problem("the store has more than `[state] cache` allows", &error);
+            return Ok(true);
+        }
+        Ok(report) => report,
+    };
     let freed = table::size(report.freed);
     output.notice(&format!("removed {} older contents ({freed})", report.removed));
     Ok(true)

@@ -26,7 +26,9 @@ pub(crate) fn collect_store(
     let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
     let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
     let collected = confined::watched(&reach, watch, |teller| {
-        let store = Store::open(&OsFs, source).map_err(|error| in_one_line(&error))?;
+        let said =
+            |error: StoreError| (matches!(error, StoreError::Busy { .. }), in_one_line(&error));
+        let store = Store::open(&OsFs, source).map_err(said)?;
         let others = || Ok::<_, StoreError>(kept);
         let mut removed = |step| {
             if let GcProgress::Removed { digest, .. } = step {
@@ -34,7 +36,10 @@ pub(crate) fn collect_store(
             }
         };
         let collected = gc(&store.with_patience(patience), quota, others, &mut removed);
-        collected.map_err(|error| in_one_line(&error))
+        collected.map_err(said)
     });
-    collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+    let failed = |(is_busy, said)| {
+        if is_busy { MakeError::Busy(said) } else { MakeError::Source(said) }
+    };
+    collected.map_err(MakeError::Confined)?.map_err(failed)
 }

@@ -63,6 +63,9 @@ pub(crate) enum MakeError {
     /// What it found can't be shown.
     #[error("{0}")]
     Source(String),
+    /// Others put something into the store, or collect it.
+    #[error("{0}")]
+    Busy(String),
     /// The name in the plan is none: a bug.
     #[error("no name of a tree: {0}")]
     Name(String),
