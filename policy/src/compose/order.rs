@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::projects::project_tables;
 use super::{ComposeError, ProfileText, Sources};
-use crate::nearest::did_you_mean;
+use crate::nearest::{did_you_mean, nearest};
 use crate::{FileKind, Origin, PolicyFile, PolicyText, Stated, Vars, builtin, parse};
 
 type Layers<'a> = Vec<Cow<'a, PolicyFile>>;
@@ -118,12 +118,13 @@ impl Profiles<'_> {
         Err(self.unknown(wanted))
     }
 
-    fn check_known(&self, wanted: &Stated<String>) -> Result<(), ComposeError> {
-        if self.names().contains(&wanted.value.as_str()) {
-            Ok(())
-        } else {
-            Err(self.unknown(wanted))
+    /// Fails for what is a mistyped name: others may be those of profiles on another machine.
+    fn check_known(&self, removed: &Stated<String>) -> Result<(), ComposeError> {
+        let (name, known) = (removed.value.as_str(), self.names());
+        if known.contains(&name) || nearest(name, known).is_none() {
+            return Ok(());
         }
+        Err(self.unknown(removed))
     }
 
     fn names(&self) -> Vec<&str> {
