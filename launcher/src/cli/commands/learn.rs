@@ -79,7 +79,8 @@ fn unseen() -> CommandError {
         Kind::Unenforceable,
         "nothing can be learnt: no call can be listened to in this place",
     )
-    .hint("at level `landlock`, and inside of another endow, `endow why` answers single questions")
+    .hint("it is so at level `landlock`, inside of another endow, and with `--allow userfaultfd`")
+    .hint("`endow why` answers single questions")
 }
 
 /// What the command writes to stdout goes to stderr: stdout is for the proposal.

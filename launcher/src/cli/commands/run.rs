@@ -205,6 +205,7 @@ fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
         Some(observed) => denials::tell(observed, observe(args), output),
         None if args.explain => {
             output.warning("nothing was observed: calls can't be listened to in this place");
+            output.hint("nor can they be with `--allow userfaultfd`");
         }
         None => {}
     }
