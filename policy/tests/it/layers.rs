@@ -263,6 +263,7 @@ fn profile_takes_out_what_its_own_bring() {
     assert_eq!(shown(&["own"], "\"!b\", \"both\""), [true, true], "in order");
     assert_eq!(shown(&["own"], "\"a\", \"!a\""), [false, false]);
     assert_eq!(shown(&["b", "own"], "\"both\", \"!b\""), [true, true], "asked for by itself");
+    assert_eq!(shown(&["own"], "\"both\", \"!elsewhere\""), [true, true], "of another machine");
     let unknown = error(&sources(&["own"], "\"both\", \"!bot\""));
     assert_eq!(unknown.hints(), ["did you mean `both`"], "{unknown}");
     let file = text(FileKind::User, "extends = [\"!bot\"]");

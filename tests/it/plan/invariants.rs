@@ -7,7 +7,7 @@ use endow::plan::host::{ExecRequest, Found, HostFacts, PathFact};
 use endow::plan::seccomp::Observe;
 use endow::plan::step::{ConfineStep, FileId, HostMount, InitStep, Source};
 use endow::plan::{Finding, Plan};
-use endow_policy::{GuestPath, HostPath, Policy};
+use endow_policy::{AllowWord, GuestPath, HostPath, Policy};
 
 use super::cases::{CASES, policy_of, request};
 use super::hosts::HOSTS;
@@ -65,6 +65,22 @@ fn observation_adds_nothing_but_a_file() {
         seen.set(seen.get() + usize::from(may_be));
     }
     assert!(seen.get() > 10, "{}", seen.get());
+}
+
+/// Who reads the memory of such a command waits for as long as it likes.
+#[test]
+fn nothing_is_observed_of_a_command_that_may_hold_readers() {
+    let held = Cell::new(0);
+    for made in made() {
+        let mut policy = Policy::clone(&made.policy);
+        policy.process.allow.insert(AllowWord::Userfaultfd);
+        let observe = ExecRequest { observe: Observe::Paths, ..request() };
+        let Ok(plan) = endow::plan::plan(&policy, &made.facts, &observe) else { continue };
+        let filter = plan.filter().expect("a filter");
+        assert_eq!(filter.observe, Observe::Nothing, "{}", made.name());
+        held.set(held.get() + 1);
+    }
+    assert!(held.get() > 10, "{}", held.get());
 }
 
 /// A layer between stubs and their bytes could name any of these; elsewhere they read as zeros.
