@@ -30,7 +30,7 @@ fn tree(world: &World) -> String {
 }
 
 /// Whether the record of the one run is whole.
-fn is_recorded(world: &World) -> bool {
+pub(crate) fn is_recorded(world: &World) -> bool {
     let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
     let mut lists =
         runs.filter_map(|run| fs::read_to_string(run.ok()?.path().join("checkpoint/list")).ok());

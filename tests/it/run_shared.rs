@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::Stdio;
 
 use crate::harness::{Running, World, said, soon};
+use crate::run_checkpoint::is_recorded;
 
 /// Numbers of nobody's: who runs endow, the group that is shared, and who else has files.
 const USER: u32 = 54_321;
@@ -39,12 +40,7 @@ fn undo_gives_files_back_to_the_group_that_shares_them() {
     let words = ["run", "--workspace", "rw", "--checkpoint", "--", "sh", "-c", script];
     let mut run = Running::start(&mut as_user(&words));
     run.expect("in");
-    soon("the record", || {
-        let runs = fs::read_dir(world.state().join("runs")).into_iter().flatten();
-        let list = |run: fs::DirEntry| fs::read_to_string(run.path().join("checkpoint/list"));
-        let mut lists = runs.filter_map(|run| list(run.ok()?).ok());
-        lists.any(|list| list.contains("\"listed\""))
-    });
+    soon("the record", || is_recorded(&world));
     run.say("\n");
     assert_eq!(run.end(), 0);
     assert_eq!(world.read("b"), "absent");
