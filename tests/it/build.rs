@@ -463,3 +463,16 @@ fn what_many_actions_see_is_made_once() {
     assert!((200..400).contains(&made), "{made} files for 12 trees of 202");
     project.world.assert_no_run_left();
 }
+
+/// Others take the results: a profile of the user's that has the name of the actions' own is one of runs.
+#[test]
+fn profile_of_the_users_is_none_of_actions() {
+    let project = Project::new("");
+    project
+        .world
+        .write("config/profiles/build.toml", "version = 1\n[env]\nset = { OWN_WORD = \"seen\" }\n");
+    let script = "echo ${OWN_WORD:-none}";
+    let control = project.world.run(&["--profile", "build"], script);
+    assert_eq!(control.ok(), "seen\n");
+    assert_eq!(project.build(&["-v", "--", "sh", "-c", script]).ok(), "none\n");
+}

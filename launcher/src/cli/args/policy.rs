@@ -45,6 +45,9 @@ pub(crate) struct PolicyArgs {
     /// What no flag says.
     #[arg(skip)]
     mounts: Vec<MountEntry>,
+    /// No profile of the user's counts: results are those of other users, too.
+    #[arg(skip)]
+    pub(crate) is_of_action: bool,
     /// How the workspace is shown: cow, rw, ro or none
     #[arg(long, value_name = "ACCESS", help_heading = "Mounts")]
     workspace: Option<String>,
@@ -185,6 +188,7 @@ impl PolicyArgs {
             grace: setting.grace_s.map(|seconds| format!("{seconds}s")),
             profile: vec![if setting.is_foreign { "none" } else { BUILD }.to_owned()],
             no_policy: true,
+            is_of_action: true,
             ..Self::default()
         }
     }

@@ -68,7 +68,7 @@ fn read_with(
     let flags = Some(args.flags().layer()?);
     let mut reader = Reader { flags, ..Reader::new(surroundings) };
     let mut sources = Sources {
-        user_profiles: reader.user_profiles()?,
+        user_profiles: if args.is_of_action { Vec::new() } else { reader.user_profiles()? },
         command_profile: profile.map(|profile| profile.name.clone()),
         profiles: args.profile.clone(),
         ..Sources::default()
