@@ -1,7 +1,7 @@
 //! What becomes of outputs: all of one or none, in nobody's place, and nothing else is kept.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -144,6 +144,11 @@ fn output_that_is_changed_while_the_build_goes_on_is_not_told_to_be_there() {
         };
         meanwhile(&[], &|| fs::remove_file(project.path(file)).expect("removed")).ok();
         assert_eq!(project.read(file), "made\n");
+        let (place, kept) = (project.path(file), project.path("kept"));
+        let before = fs::metadata(&place).expect("made").ino();
+        meanwhile(&[], &|| fs::hard_link(&place, &kept).expect("linked")).ok();
+        assert_eq!(fs::metadata(&place).expect("there").ino(), before, "it is as it was made");
+        fs::remove_file(&kept).expect("removed");
         let edit = || project.write(file, "edited\n");
         let said = meanwhile(&[], &edit);
         assert!(said.fails(1).contains("while the build went on"), "{said:?}");

@@ -138,6 +138,35 @@ fn what_is_given_up_while_its_mount_is_gone_takes_nothing_away() {
     }
 }
 
+/// As where the state has no room: the disk is plugged in again, and what was begun is finished as ever.
+#[test]
+fn what_could_not_be_given_up_is_finished_when_its_mount_is_back() {
+    let first = World::new(Where::Elsewhere, TREE);
+    first.guest("echo x > d/one; rm d/two; echo new > new");
+    let begun = |call| {
+        let world = first.again();
+        let plan = plan(&world.collect(), &rules(OnConflict::Host));
+        drop(world.apply(&FaultyFs::killed(call), &plan));
+        journal(&world).then_some(world)
+    };
+    let call = (0..1000).find(|call| begun(*call).is_some()).expect("a journal");
+    let mut finished = 0;
+    for tried in 0.. {
+        let world = begun(call).expect("a journal");
+        let (away, run) =
+            (world.tree.path().join("away"), RunPlace { dir: world.run.fd(), id: RUN });
+        std::fs::rename(world.root(), &away).expect("moved");
+        let is_done = give_up(&FaultyFs::killed(tried), &run, &[]).is_ok();
+        std::fs::rename(away, world.root()).expect("moved");
+        if is_done {
+            break;
+        }
+        world.resume(&OsFs).unwrap_or_else(|error| panic!("tried for {tried} calls: {error:?}"));
+        finished += usize::from(world.root().join("new").exists());
+    }
+    assert!(finished > 3, "{finished}");
+}
+
 /// Gives up what is begun where the root is not there, and brings that back; returns whether anything was.
 fn given_up_while_gone(world: &World, what: &str) -> bool {
     let away = world.tree.path().join("away");
