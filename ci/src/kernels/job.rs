@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::test::{Build, END_TO_END, LAYERS, TestBinary, USER};
+use anyhow::Result;
+
+use crate::test::{Build, END_TO_END, LAYERS, TestBinary, USER, has};
 
 use super::selection::Selection;
 
@@ -36,6 +38,17 @@ impl Job {
             endow,
             command,
         }
+    }
+
+    /// Runs some tests of an executable, if there are any.
+    fn tests(
+        test: &TestBinary,
+        endow: &Path,
+        user: &'static str,
+        names: &[String],
+    ) -> Option<Self> {
+        let words = ["--exact".to_owned()].into_iter().chain(names.iter().cloned());
+        (!names.is_empty()).then(|| Self::test(test, endow, user, words.collect()))
     }
 
     /// Runs a test executable.
@@ -89,30 +102,19 @@ impl Job {
 }
 
 /// Every test of the selection, as the ordinary user, and end-to-end tests as root.
-pub(super) fn tests(build: &Build, selection: &Selection) -> Vec<Job> {
-    let of = |user| {
-        let wanted = build.tests.iter().filter(move |test| user != "root" || test.end_to_end);
-        let wanted = wanted.filter(|test| selection.takes(&test.label));
-        wanted.map(move |test| {
-            let skips = ["--skip", LAYERS].into_iter().filter(|_| test.has_layers());
-            let words = selection.words().into_iter().chain(skips.map(str::to_owned));
-            Job::test(test, &build.endow, user, words.collect())
-        })
-    };
-    let mut jobs: Vec<Job> = of(USER).collect();
-    jobs.extend(build.tests.iter().filter_map(|test| layers(build, test, selection)));
-    if selection.as_root() {
-        jobs.extend(of("root"));
+pub(super) fn tests(build: &Build, selection: &Selection) -> Result<Vec<Job>> {
+    let (mut of_user, mut of_root) = (Vec::new(), Vec::new());
+    for test in build.tests.iter().filter(|test| selection.takes(&test.label)) {
+        let mut names = test.names()?;
+        names.retain(|name| selection.wants(name));
+        let is_of_layers = |name: &String| test.has_layers() && has(name, LAYERS);
+        let (layers, names): (Vec<String>, Vec<String>) = names.into_iter().partition(is_of_layers);
+        of_user.extend(Job::tests(test, &build.endow, USER, &names));
+        of_user.extend(Job::tests(test, &build.switched, USER, &layers));
+        let as_root = selection.as_root() && test.end_to_end;
+        of_root.extend(Job::tests(test, &build.endow, "root", &names).filter(|_| as_root));
     }
-    jobs
-}
-
-/// The tests of an executable that take layers away.
-fn layers(build: &Build, test: &TestBinary, selection: &Selection) -> Option<Job> {
-    let names: Vec<&String> = build.layers(test).filter(|name| selection.wants(name)).collect();
-    let exact = ["--exact".to_owned()].into_iter().chain(names.iter().copied().cloned());
-    let job = || Job::test(test, &build.switched, USER, exact.collect());
-    (!names.is_empty() && selection.takes(&test.label)).then(job)
+    Ok(of_user.into_iter().chain(of_root).collect())
 }
 
 /// The end-to-end tests whose name begins so.

@@ -1,6 +1,6 @@
 //! Which tests a guest runs. What is left out stands here with its reason.
 
-use crate::test::END_TO_END;
+use crate::test::{END_TO_END, has};
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +121,11 @@ impl Selection {
     /// Whether a test is one of them.
     pub(super) fn wants(&self, name: &str) -> bool {
         let asked = self.asked();
-        let is_asked = asked.is_empty() || asked.iter().any(|part| name.contains(part.as_str()));
-        is_asked && !self.left_out().iter().any(|(part, _)| name.contains(part))
+        let is_asked = asked.is_empty() || asked.iter().any(|part| has(name, part));
+        is_asked && !self.left_out().iter().any(|(part, _)| has(name, part))
     }
 
-    /// The words for an executable.
+    /// The words that ask for them.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = self.asked();
         for (part, _) in self.left_out() {

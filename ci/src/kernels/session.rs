@@ -15,7 +15,7 @@ use super::selection::{Scope, Selection};
 use super::table;
 use super::told::Told;
 use crate::arch::Arch;
-use crate::test::{self, Build, Place};
+use crate::test::{self, Build, Filters, Place};
 use crate::workspace;
 
 /// Seconds after which a guest counts as hung.
@@ -73,7 +73,7 @@ impl Session {
             machines: Vec::new(),
         };
         for machine in MACHINES.iter().filter(|machine| machine.can_be(name)) {
-            let jobs = machine.jobs(&self.build, &self.selection(name));
+            let jobs = machine.jobs(&self.build, &self.selection(name))?;
             let told = self.boot(&kernel, machine, &jobs)?;
             column.release.clone_from(&told.release);
             column.machines.push(Row::of(machine, &told));
@@ -113,8 +113,8 @@ impl Session {
     pub(super) fn running(&self) -> Result<Column> {
         let endow = &self.build.endow;
         let said = Command::new(endow).args(["doctor", "--json"]).output().context("no endow")?;
-        let counts =
-            test::run_all(&self.place, &self.build, &self.selection(super::RUNNING).words())?;
+        let filters = Filters::of(&self.selection(super::RUNNING).words());
+        let counts = test::run_all(&self.place, &self.build, &filters)?;
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
         let diagnoses = vec![serde_json::from_slice(&said.stdout)?];
         Ok(Column {

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 
 use self::layer::Layer;
 use crate::arch::Arch;
-use crate::test::{self, Build, Place};
+use crate::test::{self, Build, Filters, Place};
 
 /// The tests that are run.
 const TESTS: &[&str] =
@@ -68,6 +68,6 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 fn failing(place: &Place, build: &Build, layer: Option<&str>) -> Result<BTreeSet<String>> {
     let skips = CONTROLS.iter().flat_map(|part| ["--skip", part]);
     let tests: Vec<String> = TESTS.iter().copied().chain(skips).map(str::to_owned).collect();
-    let counts = test::run_without(place, build, (layer, &tests))?;
+    let counts = test::run_without(place, build, (layer, &Filters::of(&tests)))?;
     Ok(counts.failures.into_iter().collect())
 }

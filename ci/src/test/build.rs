@@ -32,8 +32,6 @@ pub(crate) struct Build {
     pub(crate) endow: PathBuf,
     /// The program under test with the switches that take layers away.
     pub(crate) switched: PathBuf,
-    /// The end-to-end tests that need it.
-    layers: Vec<String>,
 }
 
 /// The modules of those tests.
@@ -57,15 +55,7 @@ impl Build {
         let (mut tests, endow) = build(place, arch, "plain", TESTS)?;
         tests.sort();
         let (_, switched) = build(place, arch, "switched", SWITCHED)?;
-        let having = tests.iter().filter(|test| test.has_layers());
-        let names = having.map(TestBinary::names).collect::<Result<Vec<_>>>()?;
-        let layers = names.into_iter().flatten().filter(|name| name.contains(LAYERS)).collect();
-        Ok(Self { tests, endow, switched, layers })
-    }
-
-    /// The names of an executable's tests that need switches.
-    pub(crate) fn layers(&self, test: &TestBinary) -> impl Iterator<Item = &String> {
-        self.layers.iter().filter(|_| test.has_layers())
+        Ok(Self { tests, endow, switched })
     }
 }
 

@@ -6,6 +6,7 @@
 //! as the user `endow-test`, and the end-to-end tests once more as root.
 
 mod build;
+mod filters;
 mod place;
 mod run;
 mod summary;
@@ -15,10 +16,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 pub(crate) use self::build::{Build, LAYERS, TestBinary};
+pub(crate) use self::filters::{Filters, has};
 pub(crate) use self::place::{Place, USER, test_user};
 pub(crate) use self::summary::Counts;
 
-use self::run::{Batch, Identity, Runner};
+use self::run::{Identity, Runner};
 use crate::arch::Arch;
 use crate::workspace;
 
@@ -27,10 +29,10 @@ pub(crate) const END_TO_END: &str = "launcher/it";
 
 /// Builds and runs the tests; the last line on stdout sums up.
 pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
-    let pass_on: Vec<String> = args.iter().filter(|arg| *arg != "--").cloned().collect();
+    let filters = Filters::of(args);
     let place = Place::new()?;
     let build = Build::of(&place, Arch::HERE)?;
-    let counts = run_all(&place, &build, &pass_on)?;
+    let counts = run_all(&place, &build, &filters)?;
     if !workspace::is_root()? {
         println!("\nnot run: the end-to-end tests as root (run this as root to add them)");
     }
@@ -43,10 +45,10 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 /// Runs everything as everybody whom tests run as.
-pub(crate) fn run_all(place: &Place, build: &Build, pass_on: &[String]) -> Result<Counts> {
+pub(crate) fn run_all(place: &Place, build: &Build, filters: &Filters) -> Result<Counts> {
     let mut counts = Counts::default();
     for identity in place.identities() {
-        let runner = Runner { place, identity, pass_on, without: None };
+        let runner = Runner { place, identity, filters, without: None };
         for test in build.tests.iter().filter(|test| identity.runs(test)) {
             counts += runner.run_all(test, build)?;
         }
@@ -59,14 +61,14 @@ pub(crate) fn run_all(place: &Place, build: &Build, pass_on: &[String]) -> Resul
 pub(crate) fn run_without(
     place: &Place,
     build: &Build,
-    (layer, pass_on): (Option<&str>, &[String]),
+    (layer, filters): (Option<&str>, &Filters),
 ) -> Result<Counts> {
     let tests: Vec<_> = build.tests.iter().filter(|test| test.label == END_TO_END).collect();
     let mut counts = Counts::default();
     for identity in place.identities() {
-        let runner = Runner { place, identity, pass_on, without: layer };
+        let runner = Runner { place, identity, filters, without: layer };
         for test in &tests {
-            counts += runner.run(test, &build.switched, Batch::All)?;
+            counts += runner.run_together(test, &build.switched)?;
         }
         if counts.failed > 0 {
             break;

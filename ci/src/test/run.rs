@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::build::{Build, LAYERS, TestBinary};
+use super::filters::{Filters, has};
 use super::place::Place;
 use super::summary::{Counts, SortedLines};
 use crate::workspace;
@@ -52,64 +53,106 @@ impl Identity {
 
 /// The tests of other people's builds and agents.
 const WORK: &str = "work::";
-/// Those that root does not run once more: of other people's build systems, registries and servers, and those that take
-/// long and ask nothing of who runs them, as properties of plans, what a build does with results, what is told of
-/// mistakes, what changes say that are merged or held, and calls of write-back that fail.
-const ONCE_IS_ENOUGH: [&str; 25] = [
+/// Those that root does not run once more. Root differs by what it may do with files and in the kernel, by its
+/// numbers and by its home: tests of that stay. Here are other people's programs, builds, what is told and kept of
+/// runs, and what is decided about names and repositories, which ask nothing of who runs them.
+const ONCE_IS_ENOUGH: [&str; 55] = [
+    WORK,
     "runners::bazel::",
     "runners::buildbox_run::",
     "build::",
     "build_check::",
+    "build_denied::",
+    "build_faults::",
     "build_interrupted::",
+    "build_limits::",
+    "build_networks::",
     "build_outputs::",
     "build_places::",
     "build_remote::",
     "build_settings::",
+    "build_shared::",
+    "ci_examples::",
+    "kept_killed::",
     "killed::killed_sessions",
     "learn::",
     "network::registries::",
     "network::streams::",
+    "package::",
     "plan::",
+    "run_checkpoint::",
     "run_conflicts::",
+    "run_credentials::",
     "run_deep_names::names_further_down",
+    "run_denials::",
+    "run_deny_foreign::",
+    "run_deny_meanwhile::",
+    "run_enclosing::",
+    "run_git::",
+    "run_git_older::",
+    "run_leads::many_repositories",
+    "run_live_git::",
     "run_live_traps::",
+    "run_many::",
     "run_merge::",
+    "run_profiles::",
+    "run_report::",
+    "run_secrets::",
+    "run_steered::",
     "run_usage::",
+    "run_work_trees::",
     "setup_faults::controls",
     "sync_crash::",
     "sync_races::",
+    "trees::diff::",
+    "trees::hostile::",
     "trees::oracles::",
+    "trees::progress::",
     "trees::real::",
+    "trees::sparse::",
     "trees::stress::",
+    "trees::unusual::",
 ];
 
 /// Tests of an executable that run together.
-#[derive(Clone, Copy)]
-pub(super) enum Batch<'a> {
-    /// All that the filters let through.
-    All,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Batch {
+    /// Units, which keep the processors busy.
+    Units,
     /// Those that mostly wait: twice as many at a time as there are processors.
     Waiting,
-    /// Other people's builds and agents by name, which keep the processors busy by themselves.
-    Work(&'a [&'a String]),
-    /// Those by name that take layers away.
-    Layers(&'a [&'a String]),
+    /// Other people's builds and agents, which keep the processors busy by themselves.
+    Work,
+    /// Those that take layers away.
+    Layers,
 }
 
-impl Batch<'_> {
+impl Batch {
+    /// End-to-end tests by their batches.
+    const END_TO_END: [Self; 3] = [Self::Waiting, Self::Work, Self::Layers];
+
+    fn of(name: &str) -> Self {
+        match name {
+            _ if has(name, LAYERS) => Self::Layers,
+            _ if name.starts_with(WORK) => Self::Work,
+            _ => Self::Waiting,
+        }
+    }
+
     fn title(self) -> &'static str {
         match self {
-            Self::All | Self::Waiting => "",
-            Self::Work(_) => ", other people's programs",
-            Self::Layers(_) => ", tests that take layers away",
+            Self::Units | Self::Waiting => "",
+            Self::Work => ", other people's programs",
+            Self::Layers => ", tests that take layers away",
         }
     }
 }
 
 impl Identity {
-    /// Other people's builds and agents are an ordinary user's work: once is enough.
-    fn does_work(&self) -> bool {
-        !matches!(self, Self::Root)
+    /// Whether a test is for such a user.
+    fn wants(&self, name: &str) -> bool {
+        let is_once = ONCE_IS_ENOUGH.iter().any(|part| name.starts_with(part));
+        !matches!(self, Self::Root) || !is_once
     }
 }
 
@@ -117,8 +160,8 @@ impl Identity {
 pub(super) struct Runner<'a> {
     pub(super) place: &'a Place,
     pub(super) identity: &'a Identity,
-    /// Filters and options for the test executables.
-    pub(super) pass_on: &'a [String],
+    /// What was asked for.
+    pub(super) filters: &'a Filters,
     /// The layer that is taken away from every run, where the build has the switches.
     pub(super) without: Option<&'a str>,
 }
@@ -127,63 +170,52 @@ impl Runner<'_> {
     /// Runs all tests of an executable.
     pub(super) fn run_all(&self, test: &TestBinary, build: &Build) -> Result<Counts> {
         if !test.end_to_end {
-            return self.run(test, &build.endow, Batch::All);
+            return self.run_together(test, &build.endow);
         }
-        let mut counts = self.run(test, &build.endow, Batch::Waiting)?;
-        let names = if self.identity.does_work() { test.names()? } else { Vec::new() };
-        let is_work = |name: &&String| name.starts_with(WORK) && self.wants(name);
-        let names: Vec<&String> = names.iter().filter(is_work).collect();
-        if !names.is_empty() {
-            counts += self.run(test, &build.endow, Batch::Work(&names))?;
-        }
-        let layers: Vec<&String> = build.layers(test).filter(|name| self.wants(name)).collect();
-        if !layers.is_empty() {
-            counts += self.run(test, &build.switched, Batch::Layers(&layers))?;
+        let mut counts = Counts::default();
+        for batch in Batch::END_TO_END {
+            let endow = if batch == Batch::Layers { &build.switched } else { &build.endow };
+            let names = self.names(test, |name| Batch::of(name) == batch)?;
+            if !names.is_empty() {
+                counts += self.run(test, endow, batch, &self.filters.words_for(names))?;
+            }
         }
         Ok(counts)
     }
 
+    /// Runs all end-to-end tests of an executable together, also those of other people's programs.
+    pub(super) fn run_together(&self, test: &TestBinary, endow: &Path) -> Result<Counts> {
+        let names = self.names(test, |_| true)?;
+        self.run(test, endow, Batch::Units, &self.filters.words_for(names))
+    }
+
+    /// The tests of an executable that are wanted, and for such a user.
+    fn names(&self, test: &TestBinary, is_one: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+        let mut names = test.names()?;
+        let is_for = |name: &str| self.identity.wants(name) && self.filters.let_through(name);
+        names.retain(|name| is_one(name) && is_for(name));
+        Ok(names)
+    }
+
     /// Runs tests of one executable.
-    pub(super) fn run(&self, test: &TestBinary, endow: &Path, batch: Batch<'_>) -> Result<Counts> {
+    fn run(
+        &self,
+        test: &TestBinary,
+        endow: &Path,
+        batch: Batch,
+        words: &[String],
+    ) -> Result<Counts> {
         println!("\n== {} as {}{}", test.label, self.identity.name(), batch.title());
         let skips = self.place.fresh_skips()?;
         let mut command = self.command(test);
-        command.env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
-        match batch {
-            Batch::All if self.identity.does_work() => {
-                command.args(self.pass_on);
-            }
-            Batch::All | Batch::Waiting => {
-                command.args(self.pass_on).args(["--skip", WORK]);
-                if matches!(batch, Batch::Waiting) && test.has_layers() {
-                    command.args(["--skip", LAYERS]);
-                }
-                // As above: once is enough.
-                if !self.identity.does_work() {
-                    command.args(ONCE_IS_ENOUGH.iter().flat_map(|name| ["--skip", name]));
-                }
-            }
-            Batch::Work(names) | Batch::Layers(names) => {
-                command.arg("--exact").args(names).args(self.options());
-            }
-        }
-        if matches!(batch, Batch::Waiting) {
+        command.args(words).env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
+        if batch == Batch::Waiting {
             let processors = std::thread::available_parallelism()?.get();
             command.env("RUST_TEST_THREADS", (2 * processors).to_string());
         }
         let mut counts = show(&mut command)?;
         counts.add_skips(&std::fs::read_to_string(&skips)?);
         Ok(counts)
-    }
-
-    /// Whether the filters let a test through.
-    pub(super) fn wants(&self, name: &str) -> bool {
-        let mut filters = self.pass_on.iter().filter(|arg| !arg.starts_with('-')).peekable();
-        filters.peek().is_none() || filters.any(|filter| name.contains(filter.as_str()))
-    }
-
-    fn options(&self) -> impl Iterator<Item = &String> {
-        self.pass_on.iter().filter(|arg| arg.starts_with('-'))
     }
 
     fn command(&self, test: &TestBinary) -> Command {
