@@ -19,7 +19,7 @@ use crate::test::{self, Build, Filters, Place};
 use crate::workspace;
 
 /// Seconds after which a guest counts as hung.
-const SMOKE_LIMIT: u64 = 300;
+const SMOKE_LIMIT: u64 = 600;
 const LIMIT: u64 = 7200;
 
 /// Sees to it that everything is there before much time is spent.

@@ -6,13 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use rustix::fs::CWD;
 use sha2::{Digest as _, Sha256};
 
 use super::listings::{Listing, Listings, kept};
-use super::stamp::Stamp;
+use super::stamp::{Settled, Stamp};
 use crate::fs::{Entry, Errno, Fs, Kind};
 use crate::names::is_the_kernels;
 use crate::names::pool::{Pool, together};
@@ -46,15 +45,16 @@ pub fn identity(
     memory: Option<BorrowedFd<'_>>,
 ) -> Result<Identity, Errno> {
     let status = fs.status(CWD, path.as_os_str())?;
-    let now = SystemTime::now();
+    let settled = Settled::now();
     let stamp = Stamp::of(&status);
     if status.kind != Kind::Directory {
-        let mut hash = Sha256::new();
-        put(&mut hash, OsStr::new(""), status.kind, &stamp);
-        return Ok(Identity { hash: hash.finalize().into(), is_settled: stamp.is_settled(now) });
+        let mut text = Vec::new();
+        put(&mut text, OsStr::new(""), status.kind, &stamp);
+        let hash = Sha256::digest(text).into();
+        return Ok(Identity { hash, is_settled: settled.holds(&stamp) });
     }
     let listings = Listings::load(fs, memory, status.id);
-    let look = Look { fs, now, listings: &listings, failed: Mutex::new(None) };
+    let look = Look { fs, settled, listings: &listings, failed: Mutex::new(None) };
     let mut parts = look.all(path, stamp)?;
     remember(&listings, &mut parts);
     parts.sort_unstable_by(|one, other| one.bytes().cmp(other.bytes()));
@@ -109,7 +109,7 @@ struct Job {
 
 struct Look<'a> {
     fs: &'a dyn Fs,
-    now: SystemTime,
+    settled: Settled,
     listings: &'a Listings<'a>,
     failed: Mutex<Option<Errno>>,
 }
@@ -158,7 +158,7 @@ impl Look<'_> {
         if job.is_mounted && is_the_kernels(dir.as_fd())? {
             return Ok(None);
         }
-        let mut seen = Seen { hash: Sha256::new(), is_settled: true };
+        let mut seen = Seen { text: Vec::new(), is_settled: true };
         let mut listing = None;
         if let Some(names) = self.listings.names(&job.path, &job.stamp) {
             for name in names {
@@ -171,15 +171,14 @@ impl Look<'_> {
                 self.entry((dir.as_fd(), name), &job, &mut seen, jobs)?;
             }
             // What changed within the grain of the clock could change once more unseen.
-            listing = job.stamp.is_settled(self.now).then(|| Listing {
+            listing = self.settled.holds(&job.stamp).then(|| Listing {
                 path: job.path.as_os_str().as_bytes().to_vec(),
                 stamp: job.stamp,
                 names: kept(entries.iter().map(|it| it.name.as_os_str())),
             });
         }
-        let Seen { hash, is_settled } = seen;
-        let hash = hash.finalize().into();
-        Ok(Some(Part { path: job.path, hash, is_settled, listing }))
+        let hash = Sha256::digest(seen.text).into();
+        Ok(Some(Part { path: job.path, hash, is_settled: seen.is_settled, listing }))
     }
 
     fn entry(
@@ -194,13 +193,13 @@ impl Look<'_> {
             status => status?,
         };
         let stamp = Stamp::of(&status);
-        put(&mut seen.hash, name, status.kind, &stamp);
+        put(&mut seen.text, name, status.kind, &stamp);
         if status.kind == Kind::Directory {
             let (path, depth) = (above.path.join(name), above.depth + 1);
             let is_mounted = stamp.id.dev != above.stamp.id.dev;
             jobs.push(Job { path, stamp, depth, is_mounted });
         } else {
-            seen.is_settled &= stamp.is_settled(self.now);
+            seen.is_settled &= self.settled.holds(&stamp);
         }
         Ok(())
     }
@@ -208,23 +207,26 @@ impl Look<'_> {
 
 /// What was seen of a directory so far.
 struct Seen {
-    hash: Sha256,
+    /// What is hashed, in one piece: by the field it would take longer than to look.
+    text: Vec<u8>,
     is_settled: bool,
 }
 
 /// The times of a directory tell nothing that its entries don't.
-fn put(hash: &mut Sha256, name: &OsStr, kind: Kind, stamp: &Stamp) {
+fn put(text: &mut Vec<u8>, name: &OsStr, kind: Kind, stamp: &Stamp) {
     let name = name.as_bytes();
-    hash.update((name.len() as u64).to_le_bytes());
-    hash.update(name);
-    hash.update([kind as u8]);
-    hash.update(stamp.mode.to_le_bytes());
+    text.extend_from_slice(&(name.len() as u64).to_le_bytes());
+    text.extend_from_slice(name);
+    text.push(kind as u8);
+    text.extend_from_slice(&stamp.mode.to_le_bytes());
     if kind == Kind::Directory {
         return;
     }
-    hash.update([stamp.id.dev, stamp.id.ino, stamp.size].map(u64::to_le_bytes).concat());
+    for number in [stamp.id.dev, stamp.id.ino, stamp.size] {
+        text.extend_from_slice(&number.to_le_bytes());
+    }
     for (seconds, nanos) in [stamp.modified, stamp.changed] {
-        hash.update(seconds.to_le_bytes());
-        hash.update(nanos.to_le_bytes());
+        text.extend_from_slice(&seconds.to_le_bytes());
+        text.extend_from_slice(&nanos.to_le_bytes());
     }
 }

@@ -9,7 +9,7 @@
 //! A file that is damaged is no file: everything is listed again.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -54,8 +54,13 @@ impl<'a> Listings<'a> {
     /// Returns the names in a directory that is as it was, in their order.
     pub(super) fn names(&self, path: &Path, stamp: &Stamp) -> Option<Vec<&OsStr>> {
         let (known, at) = self.known.get(path.as_os_str().as_bytes())?;
-        let names = self.bytes.get(at.clone()).filter(|_| known == stamp)?;
-        Some(names.split_inclusive(|byte| *byte == 0).map(name).collect())
+        let mut rest = self.bytes.get(at.clone()).filter(|_| known == stamp)?;
+        let next = || {
+            let name = CStr::from_bytes_until_nul(rest).ok()?.to_bytes();
+            rest = rest.get(name.len() + 1..)?;
+            Some(OsStr::from_bytes(name))
+        };
+        Some(std::iter::from_fn(next).collect())
     }
 
     /// Returns how many directories are known.
@@ -98,11 +103,12 @@ impl<'a> Listings<'a> {
 
 /// Returns names as they are kept.
 pub(super) fn kept<'n>(names: impl IntoIterator<Item = &'n OsStr>) -> Vec<u8> {
-    names.into_iter().flat_map(|name| name.as_bytes().iter().copied().chain([0])).collect()
-}
-
-fn name(bytes: &[u8]) -> &OsStr {
-    OsStr::from_bytes(bytes.strip_suffix(&[0]).unwrap_or(bytes))
+    let mut kept = Vec::new();
+    for name in names {
+        kept.extend_from_slice(name.as_bytes());
+        kept.push(0);
+    }
+    kept
 }
 
 fn parse(all: &[u8]) -> Option<Known> {

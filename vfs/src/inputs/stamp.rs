@@ -28,14 +28,25 @@ impl Stamp {
     pub(super) fn is_executable(&self) -> bool {
         self.mode & 0o111 != 0
     }
+}
 
-    /// Returns whether the times tell of all that happens from `now` on: within the grain of a file system's clock a
-    /// content can change without the time moving.
-    pub(super) fn is_settled(&self, now: SystemTime) -> bool {
-        let limit = now.checked_sub(COARSEST).and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        let limit = limit.unwrap_or_default().as_secs();
-        let is_old = |(seconds, _): (i64, u32)| u64::try_from(seconds).unwrap_or(0) < limit;
-        is_old(self.modified) && is_old(self.changed)
+/// The moment up to which a time tells of all that happens from now on: within the grain of a file system's clock a
+/// content can change without the time moving.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settled {
+    before: i64,
+}
+
+impl Settled {
+    pub(super) fn now() -> Self {
+        let limit = SystemTime::now().checked_sub(COARSEST);
+        let since = limit.and_then(|it| it.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+        Self { before: i64::try_from(since.as_secs()).unwrap_or_default() }
+    }
+
+    pub(super) fn holds(self, stamp: &Stamp) -> bool {
+        let is_old = |(seconds, _): (i64, u32)| seconds < self.before;
+        is_old(stamp.modified) && is_old(stamp.changed)
     }
 }
 

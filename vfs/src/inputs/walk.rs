@@ -5,12 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use super::folder::Folder;
 use super::gather::{Chunk, FileFound, gather};
 use super::remembered::{Known, Remembered};
-use super::stamp::Stamp;
+use super::stamp::{Settled, Stamp};
 use super::{InputError, Inputs};
 use crate::cas::{Digest, Hasher};
 use crate::fs::{Entry, Errno, FileId, Kind, Open};
@@ -54,7 +53,7 @@ pub fn walk(inputs: &Inputs<'_>) -> Result<Found, InputError> {
     let walk = Walk {
         inputs,
         remembered: &remembered,
-        now: SystemTime::now(),
+        settled: Settled::now(),
         entries: AtomicU64::new(0),
         failed: Mutex::new(None),
     };
@@ -73,7 +72,7 @@ pub(super) struct Part {
 struct Walk<'a> {
     inputs: &'a Inputs<'a>,
     remembered: &'a Remembered<'a>,
-    now: SystemTime,
+    settled: Settled,
     entries: AtomicU64,
     failed: Mutex<Option<InputError>>,
 }
@@ -200,7 +199,7 @@ impl<'a> Walk<'a> {
                 Ok((stamp, digest, is_known)) => {
                     known += usize::from(is_known);
                     part.hashed += u64::from(!is_known);
-                    let is_settled = stamp.is_settled(self.now);
+                    let is_settled = self.settled.holds(&stamp);
                     files.push(FileFound { name, stamp, digest, is_settled });
                 }
                 Err(Errno::NOENT) => {}
