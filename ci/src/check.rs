@@ -36,6 +36,8 @@ fn commands() -> [(&'static str, Command); 4] {
     let mut doc = workspace::cargo();
     doc.args(["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);
     doc.args(["--document-private-items"]);
+    // With the features that clippy took, as for the programs in `test/build.rs`: else dependencies are checked again.
+    doc.args(["--lib", "--bins", "--examples"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     // A dependency of the workspace is one of the fuzz targets too, whose lock is their own.
     let mut lock = workspace::cargo();

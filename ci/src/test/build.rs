@@ -45,9 +45,15 @@ const HELPERS: &[&str] = &["endow-bridge", "endow-broker", "endow-reapi", "endow
 const TESTS: &[&str] =
     &["test", "--no-run", "--features", "endow-policy/schema,endow/switch-tests"];
 
-/// Programs from which a layer can be taken away. What both have in common is built once.
-const SWITCHED: &[&str] =
-    &["build", "--bins", "--features", "endow-policy/schema,endow/test-switches"];
+/// Programs from which a layer can be taken away. What both have in common is built once: where examples are asked for,
+/// of which there are none, packages have the features that they have for tests, and not those for programs alone.
+const SWITCHED: &[&str] = &[
+    "build",
+    "--bins",
+    "--examples",
+    "--exclude=endow-ci",
+    "--features=endow-policy/schema,endow/test-switches",
+];
 
 impl Build {
     /// Builds everything and copies the executables to `<place>/bin`.
