@@ -60,6 +60,11 @@ impl Project {
         said(&mut self.world.endow([&["build"], arguments].concat()))
     }
 
+    /// Builds without what is known: the host is not looked through, and nothing is kept but outputs.
+    pub(crate) fn build_anew(&self, arguments: &[&str]) -> Said {
+        self.build(&[&["--no-cache"], arguments].concat())
+    }
+
     /// Builds; returns what became of each action, `name state`.
     #[track_caller]
     pub(crate) fn states(&self, arguments: &[&str]) -> Vec<String> {

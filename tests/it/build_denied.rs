@@ -17,7 +17,7 @@ fn tracked(paths: &[&str]) -> Project {
 }
 
 fn shown(project: &Project, input: &str) -> Said {
-    project.build(&["--input", input, "--", "sh", "-c", "find . -type f | sort"])
+    project.build_anew(&["--input", input, "--", "sh", "-c", "find . -type f | sort"])
 }
 
 #[test]
@@ -46,7 +46,8 @@ fn hidden_directory_shows_what_git_tracks_in_it() {
     // The directory of a build may be one in the work tree.
     let at = project.path("conf");
     let find = ["-C", at.to_str().expect("text"), "--input", "**", "--", "find", ".", "-type", "f"];
-    let mut found: Vec<String> = project.build(&find).ok().lines().map(str::to_owned).collect();
+    let mut found: Vec<String> =
+        project.build_anew(&find).ok().lines().map(str::to_owned).collect();
     found.sort();
     assert_eq!(found, ["./.ssh/config", "./other"]);
 }

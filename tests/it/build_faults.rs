@@ -32,7 +32,7 @@ fn input_that_can_not_be_read_fails_its_action_alone() {
         project.write(path, "text\n");
     }
     let build = |why: &str| {
-        let built = project.build(&["-k"]);
+        let built = project.build_anew(&["-k"]);
         assert_eq!(built.code, 1, "{why}: {built:?}");
         assert_eq!(built.stdout, "text\n", "{why}: {built:?}");
         assert!(built.stderr.contains("odd: can't read the inputs"), "{built:?}");
@@ -103,7 +103,7 @@ fn action_whose_time_was_over_is_executed_once() {
     project.write("missed", "");
     let built = |script: &str| {
         let action = ["--timeout", "1s", "--output", "out", "--", "sh", "-c", script];
-        project.build(&action).stderr
+        project.build_anew(&action).stderr
     };
     let control = built("cat missed");
     assert!(control.contains("needs `missed`"), "{control}");
@@ -204,7 +204,7 @@ fn hints_name_what_can_be_added() {
     project.world.bare("mkdir d; ln -s ../target d/link").ok();
     let told = |input: &str, script: &str| {
         let action = ["--input", input, "--output", "o", "--", "sh", "-c", script];
-        project.build(&action).fails(1).to_owned()
+        project.build_anew(&action).fails(1).to_owned()
     };
     assert!(told("d/**", "cat other").contains("needs `other`"), "control");
     let link = told("d/**", "cat d/link");

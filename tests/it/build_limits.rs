@@ -14,7 +14,7 @@ fn limited(limits: &str) -> Project {
 }
 
 fn built(project: &Project, script: &str) -> Said {
-    project.build(&["--output", "o", "--", "sh", "-c", script])
+    project.build_anew(&["--output", "o", "--", "sh", "-c", script])
 }
 
 #[test]
@@ -105,6 +105,7 @@ command = ["yes"]
     fs::create_dir_all(&cache).expect("made");
     let script = format!(
         "mount -t tmpfs -o size=16m none {cache} && chmod 700 {cache} || exit 99
+         mount -t tmpfs none /usr/share || exit 99
          {endow} build -j1 before || exit 98; df --output=used {cache} | tail -1
          timeout 60 {endow} build -j1; code=$?; df --output=used {cache} | tail -1; exit $code",
         cache = cache.display(),

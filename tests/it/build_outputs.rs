@@ -12,6 +12,10 @@ fn built(project: &Project, output: &str, script: &str) -> Said {
     project.build(&["--output", output, "--", "sh", "-c", script])
 }
 
+fn built_anew(project: &Project, output: &str, script: &str) -> Said {
+    project.build_anew(&["--output", output, "--", "sh", "-c", script])
+}
+
 /// The controls are the same outputs without the one name.
 #[test]
 fn output_that_no_tree_can_hold_fails_its_action() {
@@ -68,7 +72,7 @@ fn output_that_is_a_link_out_by_way_of_another_fails_its_action() {
     std::os::unix::fs::symlink("dir", project.path("alias")).expect("a link");
     for (target, code) in [("../ext/f", 1), ("../ext", 1), ("../alias/file", 0), ("../dir/file", 0)]
     {
-        let said = built(&project, "out/", &format!("mkdir out; ln -s {target} out/link"));
+        let said = built_anew(&project, "out/", &format!("mkdir out; ln -s {target} out/link"));
         assert_eq!(said.code, code, "{target}: {said:?}");
         assert_eq!(said.stderr.contains("leads out of the project"), code != 0, "{said:?}");
         assert_eq!(project.path("out/link").is_symlink(), code == 0, "{target}");
@@ -79,7 +83,8 @@ fn output_that_is_a_link_out_by_way_of_another_fails_its_action() {
 #[test]
 fn what_a_user_keeps_in_an_output_directory_stays() {
     let project = Project::new("");
-    let build = |text: &str| built(&project, "out/", &format!("mkdir out; echo {text} >out/f"));
+    let build =
+        |text: &str| built_anew(&project, "out/", &format!("mkdir out; echo {text} >out/f"));
     assert_eq!(build("one").code, 0);
     assert_eq!(build("two").code, 0, "a build's own is replaced");
     for kept in ["out/.env", "out/sub/id_rsa", "out/.git/objects/x", "out/plain"] {
@@ -107,11 +112,11 @@ fn edit_while_the_build_goes_on_is_not_lost() {
     let script =
         |text: &str| format!("sleep {mark}0 & sleep 1; mkdir -p d; echo {text} | tee d/f >one");
     for (output, file) in [("one", "one"), ("d/", "d/f")] {
-        assert_eq!(built(&project, output, &script("first")).code, 0);
-        assert_eq!(built(&project, output, &script("second")).code, 0);
+        assert_eq!(built_anew(&project, output, &script("first")).code, 0);
+        assert_eq!(built_anew(&project, output, &script("second")).code, 0);
         assert_eq!(project.read(file), "second\n");
         let said = std::thread::scope(|scope| {
-            let building = scope.spawn(|| built(&project, output, &script("third")));
+            let building = scope.spawn(|| built_anew(&project, output, &script("third")));
             soon("the action runs", || !marked(&format!("{mark}0")).is_empty());
             project.write(file, "edited\n");
             building.join().expect("a build")

@@ -76,7 +76,7 @@ fn build_can_be_in_memory() {
 fn project_can_plant_nothing_that_others_run() {
     let project = Project::new("");
     let outputs = |output: &str, script: &str| {
-        let said = project.build(&["--output", output, "--", "sh", "-c", script]);
+        let said = project.build_anew(&["--output", output, "--", "sh", "-c", script]);
         (said.code, said.stderr)
     };
     let (code, told) = outputs("hooks/post-checkout", "echo evil >hooks/post-checkout");
@@ -118,7 +118,7 @@ fn link_that_leads_out_is_no_output() {
         let script =
             format!("mkdir -p out; ln -s . out/here; ln -s {target} out/link; echo x >out/file");
         for output in ["out/", "out/link"] {
-            let said = project.build(&["--output", output, "--", "sh", "-c", &script]);
+            let said = project.build_anew(&["--output", output, "--", "sh", "-c", &script]);
             assert_eq!(said.code, 1, "{target} {output}: {}", said.stderr);
             assert!(said.stderr.contains("the link leads out"), "{}", said.stderr);
         }
@@ -134,7 +134,7 @@ fn output_makes_no_repository_that_runs_programs() {
     let parts = "mkdir -p out/objects out/refs out/deep; echo 'ref: refs/heads/m' >out/HEAD; touch out/refs/x";
     let settings = "printf '[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch pwned; false\"\n\tbare = false\n\tworktree = ..\n' >out/config";
     let build = |output: &str, script: &str| {
-        let said = project.build(&["--force", "--output", output, "--", "sh", "-c", script]);
+        let said = project.build_anew(&["--force", "--output", output, "--", "sh", "-c", script]);
         (said.code, said.stderr)
     };
     let plant = format!("{parts}; {settings}");
