@@ -111,6 +111,7 @@ mod run_terminal;
 mod run_told;
 mod run_toolchains;
 mod run_tools;
+mod run_traced;
 mod run_twins;
 mod run_unfound;
 mod run_unguarded;

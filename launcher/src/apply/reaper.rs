@@ -131,8 +131,10 @@ impl Reaper {
     fn note(&mut self, waited: Waited) {
         let ours = waited.pid == self.command;
         if libc::WIFSTOPPED(waited.status) {
+            // One that has itself traced by its parent, which is pid 1, stops at every signal (ptrace(2)).
             let signal = libc::WSTOPSIG(waited.status);
-            self.tell_if(ours, Message::Stopped { signal });
+            let is_a_stop = waited.status >> 16 == 0 && sys::signal::is_a_stop(signal);
+            self.tell_if(ours && is_a_stop, Message::Stopped { signal });
         } else if libc::WIFCONTINUED(waited.status) {
             self.tell_if(ours, Message::Continued);
         } else {

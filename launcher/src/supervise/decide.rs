@@ -3,7 +3,7 @@
 use super::event::{Action, Counted, Event, Notice};
 use super::outcome::{Ended, Outcome};
 use crate::apply::{Message, StepFailure, Usage};
-use crate::sys::signal::SignalSet;
+use crate::sys::signal::{self, SignalSet};
 
 /// What is known of one sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -194,7 +194,7 @@ fn said(state: &mut State, message: Message) -> Decision {
             let wake_ms = state.grace().or(state.timeout_ms);
             Decision { action, notice, wake_ms, ended: None }
         }
-        Message::Stopped { signal } => stopped(state, signal),
+        Message::Stopped { signal } if signal::is_a_stop(signal) => stopped(state, signal),
         Message::Continued => {
             state.reach();
             Decision { notice: Some(Notice::Continued), ..Decision::default() }
@@ -208,6 +208,8 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Layer
         | Message::Sockets
         | Message::Handed
+        // endow would not stop by it, but end.
+        | Message::Stopped { .. }
         | Message::Terminate
         | Message::Planned
         | Message::Steps { .. }

@@ -26,7 +26,7 @@ const MOMENT: Duration = Duration::from_millis(50);
 /// In an orphaned process group the kernel ignores terminal stops; the caller must see a stop all
 /// the same, so SIGSTOP follows when no SIGCONT tells that the first one had its effect.
 pub(super) fn as_stopped(command: &OwnedFd, signal: i32) {
-    if sys::signal::is_pending(libc::SIGCONT) {
+    if !sys::signal::is_a_stop(signal) || sys::signal::is_pending(libc::SIGCONT) {
         return;
     }
     let own = rustix::process::getpid().as_raw_nonzero().get();

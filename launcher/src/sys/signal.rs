@@ -40,6 +40,11 @@ const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
+/// Returns whether `signal` is one of those by which a process stops that nobody traces.
+pub(crate) const fn is_a_stop(signal: i32) -> bool {
+    matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
+}
+
 /// Replaces the signal mask and returns the old one.
 pub(crate) fn set_mask(set: SignalSet) -> Result<SignalSet, Errno> {
     let mut old = SignalSet::default();

@@ -78,6 +78,22 @@ fn a_command_that_does_not_heed_a_term_is_killed_after_its_grace() {
     assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
 }
 
+/// A command that is traced stops at every signal: endow would end by most of them.
+#[test]
+fn a_stop_by_another_signal_is_none_of_endows() {
+    let told = |signal| {
+        let mut state = State::new(None, 50, false);
+        decide(&mut state, Event::Said(Message::Started));
+        decide(&mut state, Event::Said(Message::Stopped { signal }))
+    };
+    for signal in (-1..=300).filter(|it| ![19, 20, 21, 22].contains(it)) {
+        assert_eq!(told(signal), Decision::default(), "{signal}");
+    }
+    for signal in 19..=22 {
+        assert_eq!(told(signal).action, Some(Action::StopSelf(signal)));
+    }
+}
+
 #[test]
 fn a_command_that_heeds_a_term_ended_by_itself() {
     let mut state = running();
