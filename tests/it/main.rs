@@ -7,6 +7,7 @@ mod build_check;
 mod build_denied;
 mod build_faults;
 mod build_interrupted;
+mod build_layers;
 mod build_limits;
 mod build_networks;
 mod build_outputs;

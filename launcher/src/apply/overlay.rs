@@ -17,10 +17,8 @@ use rustix::time::Timespec;
 use super::init::{SKELETON_BYTES, View, attach_root, attribute_flags, open_host, tmpfs};
 use super::lower::{From, Place, Upper};
 use super::mask_layer::MaskLayer;
+use crate::plan::LAYERS_MAX;
 use crate::sys;
-
-/// The most lower layers of one overlay: masks, mount points, and a tree over another.
-const LAYERS_MAX: usize = 6;
 
 impl View {
     pub(super) fn overlay(
@@ -30,6 +28,9 @@ impl View {
         at: &Place,
         attributes: u64,
     ) -> Result<(), Errno> {
+        if lower.len() > LAYERS_MAX {
+            return Err(Errno::TOOBIG);
+        }
         let mut layers: [Option<OwnedFd>; LAYERS_MAX] = [const { None }; LAYERS_MAX];
         let mut names = LayerNames::default();
         for (slot, from) in layers.iter_mut().zip(lower) {
@@ -142,17 +143,20 @@ pub(super) fn layer_in_memory(
     Ok(memory)
 }
 
+/// The most bytes of an option (fsconfig(2)), without the one that ends it.
+const OPTION_MAX: usize = 255;
+
 /// `/proc/self/fd/N:/proc/self/fd/M`, with `::` before a layer of data, written without allocating:
 /// short whatever the paths are,
 /// and no path of the host's shows in the guest's mount table.
 struct LayerNames {
-    text: [u8; 128],
+    text: [u8; OPTION_MAX],
     length: usize,
 }
 
 impl Default for LayerNames {
     fn default() -> Self {
-        Self { text: [0; 128], length: 0 }
+        Self { text: [0; OPTION_MAX], length: 0 }
     }
 }
 
@@ -175,5 +179,30 @@ impl LayerNames {
 
     fn as_bytes(&self) -> &[u8] {
         self.text.get(..self.length).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_as_many_layers_as_are_taken_fit_into_an_option() {
+        let mut names = LayerNames::default();
+        for _ in 0..LAYERS_MAX {
+            names.push(":", 999).expect("room");
+        }
+        names.push("::", 999).expect("room for data");
+        let text = String::from_utf8_lossy(names.as_bytes()).into_owned();
+        assert_eq!(text.matches("/proc/self/fd/999").count(), LAYERS_MAX + 1);
+        assert!(text.ends_with("::/proc/self/fd/999"), "{text}");
+    }
+
+    /// A layer that is left out would show what lies below it.
+    #[test]
+    fn name_that_finds_no_room_is_an_error() {
+        let mut names = LayerNames::default();
+        let pushed = (0..OPTION_MAX).try_for_each(|_| names.push(":", 10));
+        assert_eq!(pushed, Err(Errno::NAMETOOLONG));
     }
 }

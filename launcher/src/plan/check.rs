@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::landlock::{LandlockPlan, Rights, Rule};
 use super::place::Placed;
 use super::step::{ConfineStep, InitStep, PayloadStep, PrepareStep, Source};
-use super::{KERNEL_FILES, Plan};
+use super::{KERNEL_FILES, LAYERS_MAX, Plan};
 
 /// One broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub enum Finding {
     NotInPlace(&'static str),
     /// Stubs stand where they would not get their bytes, or another layer would get these.
     MisplacedStubs(String),
+    /// An overlay has more layers than can be mounted.
+    TooManyLayers(String),
     /// Landlock would allow changes where the mount is read-only.
     WritableRule(String),
     /// Landlock would refuse what the mount allows.
@@ -49,6 +51,7 @@ impl std::fmt::Display for Finding {
             Self::LooseRule(at) => write!(f, "rule without a grant or its file: {at}"),
             Self::NotInPlace(layer) => write!(f, "missing without namespaces: {layer}"),
             Self::MisplacedStubs(step) => write!(f, "stubs not at the bottom: {step}"),
+            Self::TooManyLayers(at) => write!(f, "overlay of too many layers: {at}"),
             Self::WritableRule(at) => write!(f, "write rule on a read-only mount: {at}"),
             Self::MissingRule(at) => write!(f, "mount without its rule: {at}"),
         }
@@ -67,6 +70,7 @@ pub fn check(plan: &Plan) -> Vec<Finding> {
     findings.extend(seccomp_last(plan));
     findings.extend(sources(plan));
     findings.extend(misplaced_stubs(plan));
+    findings.extend(too_many_layers(plan));
     if let Some(landlock) = landlock(plan).filter(|landlock| landlock.handled.0 != 0) {
         findings.extend(rules(plan, landlock));
     }
@@ -184,6 +188,14 @@ fn misplaced_stubs(plan: &Plan) -> Vec<Finding> {
     };
     let steps = plan.init.iter().filter(misplaced);
     steps.map(|step| Finding::MisplacedStubs(format!("{step:?}"))).collect()
+}
+
+fn too_many_layers(plan: &Plan) -> Vec<Finding> {
+    let found = plan.init.iter().filter_map(|step| match step {
+        InitStep::Overlay { lower, at, .. } if lower.len() > LAYERS_MAX => Some(at),
+        _ => None,
+    });
+    found.map(|at| Finding::TooManyLayers(at.to_string())).collect()
 }
 
 fn sources_of(step: &InitStep) -> &[Source] {

@@ -76,7 +76,7 @@ pub(crate) use outside::{Reach, named_sources, published_alone, sources};
 pub use repository::{COPY, CopiedSettings};
 pub use skeleton::DEVICES;
 pub use ssh_agent::ChosenKeys;
-pub use tree::{Presented, TreeBase, TreeFact, TreeFault, WhyCopied, tree_name};
+pub use tree::{LAYERS_MAX, Presented, TreeBase, TreeFact, TreeFault, WhyCopied, tree_name};
 pub(crate) use view::refuse_root;
 pub use working_copy::{BorrowedFact, ChangedTree, CopyFact, GitStart};
 

@@ -18,6 +18,10 @@ use super::working_copy::{self, CopyFact};
 /// What endow mounts in every view.
 const OWN_PLACES: [&str; 2] = ["proc", "dev"];
 
+/// The most lower layers of one overlay: masks, mount points, and trees over another. Their names, of at most
+/// three digits, and that of a layer of data are one option, of which the kernel takes 255 bytes.
+pub const LAYERS_MAX: usize = 12;
+
 /// A tree that a mount shows, as its name was resolved: once, before the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TreeFact {

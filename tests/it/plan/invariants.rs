@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use endow::plan::host::{ExecRequest, Found, HostFacts, PathFact};
 use endow::plan::seccomp::Observe;
 use endow::plan::step::{ConfineStep, FileId, HostMount, InitStep, Source};
-use endow::plan::{Finding, Plan};
+use endow::plan::{Finding, LAYERS_MAX, Plan};
 use endow_policy::{AllowWord, GuestPath, HostPath, Policy};
 
 use super::cases::{CASES, policy_of, request};
@@ -103,6 +103,32 @@ fn misplaced_stubs_are_found() {
                 let findings = endow::plan::check(&plan);
                 assert!(matches!(findings[..], [Finding::MisplacedStubs(_)]), "{name}");
             }
+            found.set(found.get() + 1);
+        }
+    });
+    assert!(found.get() > 10, "{}", found.get());
+}
+
+/// What lies in a layer that is not mounted would be missing.
+#[test]
+fn overlay_of_too_many_layers_is_found() {
+    let found = Cell::new(0);
+    for_each_view(|name, plan| {
+        for number in 0..plan.init.len() {
+            let mut plan = plan.clone();
+            let InitStep::Overlay { lower, .. } = &mut plan.init[number] else { continue };
+            let top = lower[0].clone();
+            if matches!(top, Source::Stubs { .. }) {
+                continue;
+            }
+            while lower.len() < LAYERS_MAX {
+                lower.insert(0, top.clone());
+            }
+            assert_eq!(endow::plan::check(&plan), [], "{name}");
+            let InitStep::Overlay { lower, .. } = &mut plan.init[number] else { continue };
+            lower.insert(0, top);
+            let findings = endow::plan::check(&plan);
+            assert!(matches!(findings[..], [Finding::TooManyLayers(_)]), "{name}");
             found.set(found.get() + 1);
         }
     });

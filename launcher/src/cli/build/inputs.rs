@@ -20,12 +20,13 @@ use super::place::PREFIX;
 use super::rules::Rules;
 use super::settings;
 use crate::cli::error::{CommandError, Kind, failed};
+use crate::plan::LAYERS_MAX;
 
 /// What a pattern matches is a layer of its own from so many files on: below, it costs less to make them anew
 /// than to mount them.
 const LAYER: usize = 16;
-/// An overlay takes more layers than that, and each costs a mount its time.
-const LAYERS_MAX: usize = 32;
+/// So many are layers of their own: what else there is is one as well, and so are mount points.
+const LARGE_MAX: usize = LAYERS_MAX - 2;
 
 /// Where digests of inputs are remembered, in the cache.
 pub(super) const INPUTS: &str = "inputs";
@@ -156,7 +157,7 @@ impl<'w> Sources<'w> {
         let (mut tree, mut large) = (Arc::<Folder>::default(), Vec::<Part>::new());
         for pattern in &action.inputs {
             let part = self.part(pattern)?;
-            if part.files < LAYER || large.len() == LAYERS_MAX {
+            if part.files < LAYER || large.len() == LARGE_MAX {
                 tree = Folder::union(&tree, &part.tree).map_err(|it| clashes(action, &it))?;
             } else if !large.iter().any(|it| Arc::ptr_eq(&it.tree, &part.tree)) {
                 large.push(part);
