@@ -14,7 +14,7 @@ const KEYS_FREE_MIN: u64 = 20;
 const FILES_MIN: u64 = 4096;
 
 pub(super) fn findings() -> Vec<Finding> {
-    vec![cgroup(), keyrings(), files()]
+    vec![cgroup(), keyrings(), files(), core_dumps()]
 }
 
 /// Asks what a run would ask, so that both say the same.
@@ -69,9 +69,38 @@ fn files() -> Finding {
     }
 }
 
+/// A run's limit keeps dumps from files and from programs, and not from a socket (fs/coredump.c).
+fn core_dumps() -> Finding {
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if !names_a_socket(&pattern) {
+        return Finding::ok("core-dumps", "no run leaves any");
+    }
+    let detail = "core_pattern names a socket, which gets those of runs too";
+    let finding = Finding::new("core-dumps", Status::Note, detail.to_owned());
+    finding.remedy("sudo sysctl kernel.core_pattern=core")
+}
+
+/// Linux 6.16 and later take `@PATH`, and `@@PATH` for a server that is asked first; to others it is a file's name.
+fn names_a_socket(pattern: &str) -> bool {
+    pattern.starts_with('@')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::free_keys;
+    use super::{free_keys, names_a_socket};
+
+    #[test]
+    fn socket_of_core_dumps_is_told_from_files_and_programs() {
+        for (pattern, expect) in [
+            ("@/run/coredump.socket", true),
+            ("@@/run/coredump.socket", true),
+            ("core.%p", false),
+            ("|/usr/lib/systemd/systemd-coredump %P", false),
+            ("", false),
+        ] {
+            assert_eq!(names_a_socket(pattern), expect, "{pattern}");
+        }
+    }
 
     #[test]
     fn keys_of_the_user_alone_count() {
