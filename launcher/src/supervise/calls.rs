@@ -15,7 +15,7 @@ use super::foreground;
 use super::observe::{Denied, Observed, Observer};
 use super::renames::{Layers, Renames};
 use super::worker::{Over, Worker};
-use crate::plan::seccomp::{Action, SeccompPlan};
+use crate::plan::seccomp::{Action, Group, SeccompPlan};
 use crate::sys::announced::{self, Announced};
 
 /// How many calls are answered before anything else is looked at.
@@ -125,7 +125,8 @@ impl<'a> Calls<'a> {
         if let Some(observer) = &mut self.observer {
             observer.see(caller);
         }
-        if i64::from(call.number) == libc::SYS_connect {
+        let number = call.number.cast_unsigned();
+        if self.filter.group_of(call.arch, number) == Some(Group::Connect) {
             self.expect(&call, connecting);
             return announced::let_go_on(listener, &call);
         }

@@ -122,6 +122,15 @@ impl SeccompPlan {
         leaves.get(&number).copied().unwrap_or(Self::UNKNOWN).decide(args)
     }
 
+    /// Returns what group a call is in that the filter announces, be it of a 32-bit program.
+    pub fn group_of(&self, audit: u32, number: u32) -> Option<Group> {
+        if audit == self.arch.audit() {
+            return Call::numbered(number, self.arch).map(|call| call.group);
+        }
+        let mut compat = compat::restricted(self.arch).filter(|_| audit == self.arch.audit_32bit());
+        compat.find(|(known, _)| *known == number).map(|(_, group)| group)
+    }
+
     /// Returns what the filter does with each known number.
     pub fn leaves(&self) -> BTreeMap<u32, Leaf> {
         let leaf = |call: &Call| Some((call.number(self.arch)?, self.installed(call.group)));

@@ -6,7 +6,7 @@ use endow_policy::AllowWord;
 
 use super::super::interpret::SeccompData;
 use super::super::{
-    Action, Arch, CALLS, Call, Errno, Foreground, Observe, ReaperPlan, SeccompInput, Shared,
+    Action, Arch, CALLS, Call, Errno, Foreground, Group, Observe, ReaperPlan, SeccompInput, Shared,
     compile, compile_reaper, plan,
 };
 use super::harness::{
@@ -368,6 +368,21 @@ fn connecting_is_announced_where_addresses_are_served_on_demand() {
         assert_eq!(run(&connecting, "connect", &[]), Action::Notify);
         assert_eq!(run(&connecting, "execve", &[]), Action::Allow);
         assert_as_declared(&connecting);
+    }
+}
+
+/// The numbers of 32-bit programs are others, and other calls have those of the machine's own.
+#[test]
+fn connecting_is_told_by_the_numbers_of_its_architecture() {
+    let allow = BTreeSet::from([AllowWord::ForeignArch]);
+    for (arch, number, other) in [(Arch::X86_64, 362, 42), (Arch::Aarch64, 283, 203)] {
+        let plan = plan(&SeccompInput { on_demand: true, ..strict(arch, &allow) });
+        let compat = arch.audit_32bit();
+        assert_eq!(plan.decide(compat, number, [0; 6]), Action::Notify);
+        assert_eq!(plan.group_of(compat, number), Some(Group::Connect));
+        assert_eq!(plan.group_of(arch.audit(), other), Some(Group::Connect));
+        assert_ne!(plan.group_of(compat, other), Some(Group::Connect));
+        assert_ne!(plan.group_of(arch.audit(), number), Some(Group::Connect));
     }
 }
 
