@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
@@ -61,14 +62,18 @@ pub(crate) struct Descriptors {
 }
 
 impl Sandbox {
-    /// Ends every process of the run at once. Without a pid namespace pid 1 does it, when nobody
-    /// speaks to it any more; before it has a command, nobody else is there.
+    /// Ends every process of the run at once. Without a pid namespace pid 1 does it, when nobody speaks to it any
+    /// more. One that has told of no command may be stuck, and is killed by itself; but it may have one already.
     pub(crate) fn kill(&self) {
-        if self.descriptors.command.is_none() {
+        self.let_end();
+        if !self.apart && self.descriptors.command.is_none() && !self.ends_within(MOMENT) {
             let _ = sys::signal::send(&self.pidfd, libc::SIGKILL);
-        } else {
-            self.let_end();
         }
+    }
+
+    fn ends_within(&self, time: Timespec) -> bool {
+        let mut pid_1 = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        matches!(poll(&mut pid_1, Some(&time)), Ok(1..))
     }
 
     /// Has the run end where its supervisor has died and another process still has this end of the socket, which
@@ -104,6 +109,9 @@ impl Sandbox {
         true
     }
 }
+
+/// How long pid 1 takes at most to see that nobody speaks to it, unless it is stuck.
+const MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 /// How many steps are sent at once.
 const STEPS_AT_ONCE: usize = 32;

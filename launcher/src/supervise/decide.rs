@@ -186,14 +186,7 @@ fn said(state: &mut State, message: Message) -> Decision {
             state.no_keyring = true;
             Decision::default()
         }
-        Message::Started => {
-            state.phase = Phase::Running;
-            let held = std::mem::take(&mut state.held);
-            let action = (held != SignalSet::default()).then_some(Action::ForwardHeld(held));
-            let notice = Some(Notice::Started);
-            let wake_ms = state.grace().or(state.timeout_ms);
-            Decision { action, notice, wake_ms, ended: None }
-        }
+        Message::Started => started(state),
         Message::Stopped { signal } if signal::is_a_stop(signal) => stopped(state, signal),
         Message::Continued => {
             state.reach();
@@ -215,6 +208,19 @@ fn said(state: &mut State, message: Message) -> Decision {
         | Message::Steps { .. }
         | Message::Opening { .. } => Decision::default(),
     }
+}
+
+fn started(state: &mut State) -> Decision {
+    let notice = Some(Notice::Started);
+    // It was killed before this was read: it stays so.
+    if state.phase != Phase::Starting {
+        return Decision { notice, ..Decision::default() };
+    }
+    state.phase = Phase::Running;
+    let held = std::mem::take(&mut state.held);
+    let action = (held != SignalSet::default()).then_some(Action::ForwardHeld(held));
+    let wake_ms = state.grace().or(state.timeout_ms);
+    Decision { action, notice, wake_ms, ended: None }
 }
 
 /// The command must not put the supervisor to sleep while its time is limited: what it left behind

@@ -324,3 +324,14 @@ fn what_comes_of_lost_descriptors_is_not_told_instead() {
     let ended = decide(&mut state, Event::Gone).ended.expect("an end");
     assert_eq!(ended.outcome, Outcome::Short);
 }
+
+#[test]
+fn a_start_that_is_heard_of_late_undoes_no_kill() {
+    let mut state = State::new(Some(1000), 50, false);
+    decide(&mut state, by_process(libc::SIGTERM));
+    assert_eq!(decide(&mut state, by_process(libc::SIGTERM)).action, Some(Action::Kill));
+    let started = decide(&mut state, Event::Said(Message::Started));
+    assert_eq!((started.action, started.wake_ms), (None, None));
+    let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+    assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
+}
