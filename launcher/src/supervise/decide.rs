@@ -118,6 +118,12 @@ impl State {
         self.in_front = in_front;
     }
 
+    /// In how many milliseconds a run is ended that has not started: what its view is made of may not answer.
+    /// Its command has all of its time from the start.
+    pub(crate) fn latest_start_ms(&self) -> Option<u64> {
+        Some(self.timeout_ms?.saturating_add(self.grace_ms))
+    }
+
     fn reach(&mut self) {
         if self.sleep == Sleep::Slept {
             self.sleep = Sleep::Reached;
@@ -262,12 +268,21 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
     }
     state.asked_to_end |= counts && signal == libc::SIGTERM;
     if starting {
+        // Nothing inside has heard of it: a key that is pressed again asks endow.
+        if from_terminal && is_a_key(signal) && state.held.contains(signal) {
+            state.given_up = true;
+            return kill(state);
+        }
         state.held = state.held.with(signal);
         return Decision::default();
     }
     let action =
         if signal == libc::SIGCONT { state.resume() } else { Some(Action::Forward(signal)) };
     Decision { action, wake_ms: state.grace(), ..Decision::default() }
+}
+
+fn is_a_key(signal: i32) -> bool {
+    matches!(signal, libc::SIGINT | libc::SIGQUIT)
 }
 
 /// Nobody sees any more what the command does: it ends, unless the caller wants it to go on. The kernel
@@ -302,7 +317,12 @@ fn time(state: &mut State) -> Decision {
             state.given_up |= state.asked_to_end;
             kill(state)
         }
-        Phase::Starting | Phase::Killed => Decision::default(),
+        // There is no command yet that could be asked to end.
+        Phase::Starting => {
+            state.timed_out = true;
+            kill(state)
+        }
+        Phase::Killed => Decision::default(),
     }
 }
 

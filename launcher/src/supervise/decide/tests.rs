@@ -335,3 +335,27 @@ fn a_start_that_is_heard_of_late_undoes_no_kill() {
     let ended = decide(&mut state, Event::Gone).ended.expect("an end");
     assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
 }
+
+#[test]
+fn a_run_that_never_starts_ends_at_its_time_limit() {
+    let mut state = State::new(Some(1000), 50, false);
+    assert_eq!(state.latest_start_ms(), Some(1050));
+    assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
+    let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+    assert_eq!(ended.outcome, Outcome::TimedOut);
+}
+
+#[test]
+fn a_key_that_is_pressed_twice_ends_a_run_that_never_starts() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        let mut state = State::new(None, 50, false);
+        assert_eq!(decide(&mut state, by_terminal(signal)), Decision::default());
+        assert_eq!(decide(&mut state, by_terminal(signal)).action, Some(Action::Kill));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
+    }
+    let mut state = State::new(None, 50, false);
+    for _ in 0..2 {
+        assert_eq!(decide(&mut state, by_terminal(libc::SIGWINCH)), Decision::default());
+    }
+}
