@@ -50,7 +50,6 @@ pub(crate) struct Listed {
 /// Returns all references; symbolic ones and what no reference can be called are left out.
 pub(super) fn all(layout: &Layout, most: usize) -> Result<Listed, GitError> {
     let mut listed = Listed::default();
-    listed.read_packed(layout, most)?;
     let (mut directories, mut looked) = (VecDeque::from(["refs".to_owned()]), 0);
     while let Some(directory) = directories.pop_front() {
         looked += 1;
@@ -77,10 +76,13 @@ pub(super) fn all(layout: &Layout, most: usize) -> Result<Listed, GitError> {
             bounded(listed.len().max(looked), most)?;
         }
     }
+    // Last: git packs a reference before it removes the file.
+    listed.read_packed(layout, most)?;
     Ok(listed)
 }
 
 impl Listed {
+    /// Adds lines of names that have no file.
     fn read_packed(&mut self, layout: &Layout, most: usize) -> Result<(), GitError> {
         let packed = match layout.common.read(Path::new(PACKED), PACKED_SIZE) {
             Ok(text) => text.unwrap_or_default(),
@@ -91,21 +93,21 @@ impl Listed {
         };
         for (name, id) in packed_refs(&packed) {
             let name = std::str::from_utf8(name).ok().filter(|name| is_reference(name));
+            let name = name.filter(|name| !self.broken.contains_key(*name));
             if let Some((name, id)) = name.zip(Id::from_digits(id)) {
-                self.found.insert(name.to_owned(), id);
+                self.found.entry(name.to_owned()).or_insert(id);
             }
             bounded(self.len(), most)?;
         }
         Ok(())
     }
 
-    /// Adds a file; it goes before a line of the same name.
+    /// Adds a file.
     fn add(&mut self, name: String, text: &[u8]) {
         match Id::from_digits(text) {
             Some(id) => drop(self.found.insert(name, id)),
             None if text.starts_with(b"ref:") => {}
             None => {
-                self.found.remove(&name);
                 self.broken.insert(name.clone(), GitError::Reference { name });
             }
         }
