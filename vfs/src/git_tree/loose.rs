@@ -1,12 +1,12 @@
 //! Objects that have a file of their own.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gix_object::Kind;
 use gix_zlib::{Inflate, Status};
 
-use super::files::Dir;
+use super::files::{Dir, Opened};
 use super::reader::{Limit, OBJECT_MAX};
 use super::{GitError, Id};
 
@@ -26,18 +26,24 @@ pub(crate) fn path(id: &Id) -> PathBuf {
 pub(super) fn is_there(dirs: &[Dir], id: &Id) -> Result<bool, GitError> {
     let path = path(id);
     for dir in dirs {
-        if dir.file(&path)?.is_some() {
+        if file(dir, &path)?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+/// Opens an object's file. One without a byte, as a loss of power leaves it, is none: a repository has what it was
+/// to hold elsewhere, or gets it.
+fn file(dir: &Dir, path: &Path) -> Result<Option<Opened>, GitError> {
+    Ok(dir.file(path)?.filter(|opened| opened.size > 0))
+}
+
 /// Returns kind and size of an object that has a file.
 pub(super) fn header(dirs: &[Dir], id: &Id) -> Result<Option<(Kind, u64)>, GitError> {
     let path = path(id);
     for dir in dirs {
-        let Some(opened) = dir.file(&path)? else { continue };
+        let Some(opened) = file(dir, &path)? else { continue };
         let mut begin = Vec::new();
         if (&opened.file).take(BEGIN).read_to_end(&mut begin).is_err() {
             return Err(GitError::Corrupt { id: *id });
@@ -58,7 +64,7 @@ pub(super) fn read(
 ) -> Result<Option<Kind>, GitError> {
     let path = path(id);
     for dir in dirs {
-        let Some(opened) = dir.file(&path)? else { continue };
+        let Some(opened) = file(dir, &path)? else { continue };
         let bytes = dir.read_opened(&path, &opened, OBJECT_MAX + (64 << 20))?;
         let (mut head, mut inflate) = (Head::default(), Inflate::default());
         let begun = head.begin(&mut inflate, &bytes).ok_or(GitError::Corrupt { id: *id })?;

@@ -1,14 +1,14 @@
 //! Putting what was captured into the host's repository, before one reference names it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use gix_object::Kind as ObjectKind;
 
 use super::commit;
-use super::order::in_order;
-use crate::fs::{At, Errno, Fs, Open, write_all};
+use super::order::{Name, in_order};
+use crate::fs::{At, Errno, Fs, Kind, Open, write_all};
 use crate::git_tree::{GitError, Id, Repository, STRUCTURE_MAX};
 
 const CHUNK: u64 = 1 << 20;
@@ -52,7 +52,8 @@ pub enum LandError {
 }
 
 /// Gives an object directory all objects that are staged, each after all that it leads to: of a
-/// landing that is cut off nothing is there that leads to what is not. What it has stays as it is.
+/// landing that is cut off nothing is there that leads to what is not. What it has stays as it is, but for
+/// files without a byte: a loss of power leaves such ones.
 ///
 /// # Errors
 /// A failing call; objects that nothing names yet may be left.
@@ -61,44 +62,107 @@ pub fn land_objects(
     staging: BorrowedFd<'_>,
     objects: BorrowedFd<'_>,
 ) -> Result<u64, LandError> {
-    let mut landed = 0;
-    for (fan, name) in in_order(fs, staging)? {
-        let path = Path::new(&fan);
-        match fs.make_dir(objects, &fan, 0o755) {
+    let mut landing = Landing { fs, staging, objects, copied: Vec::new(), landed: 0 };
+    let landed = in_order(fs, staging)?.iter().try_for_each(|name| landing.put(name));
+    if let Err(error) = landed.and_then(|()| landing.name_copies()) {
+        // What is left of them now is taken away by git.
+        let left = landing.copied.iter().map(|(_, name)| copy_name(name));
+        left.for_each(|name| drop(forget(fs, objects, &name)));
+        return Err(error);
+    }
+    // A reference must name nothing that a loss of power takes away.
+    landing.sync()?;
+    Ok(landing.landed)
+}
+
+struct Landing<'a> {
+    fs: &'a dyn Fs,
+    staging: BorrowedFd<'a>,
+    objects: BorrowedFd<'a>,
+    /// What could not be linked, and has no name of an object yet.
+    copied: Vec<Name>,
+    /// How many objects were not there.
+    landed: u64,
+}
+
+impl Landing<'_> {
+    fn put(&mut self, name: &Name) -> Result<(), LandError> {
+        let (fan, rest) = name;
+        let path = Path::new(fan);
+        match self.fs.make_dir(self.objects, fan, 0o755) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(failed("make", path)(errno)),
         }
-        let open = |at| fs.open_below(at, path, Open::Handle).map_err(failed("open", path));
-        let (from, to) = (open(staging)?, open(objects)?);
-        let place = |dir| At { dir, name: &name };
-        landed += u64::from(land(fs, place(from.as_fd()), place(to.as_fd()), objects)?);
+        let (from, to) = (self.open(self.staging, path)?, self.open(self.objects, path)?);
+        let place = |dir| At { dir, name: rest };
+        let (from, to) = (place(from.as_fd()), place(to.as_fd()));
+        if self.is_there(to)? {
+            return Ok(());
+        }
+        // One that comes later may lead to one that is copied, and waits as that does.
+        if self.copied.is_empty() {
+            match self.fs.link(from, to) {
+                Ok(()) => {
+                    self.landed += 1;
+                    return Ok(());
+                }
+                Err(Errno::EXIST) => return Ok(()),
+                Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {}
+                Err(errno) => return Err(failed("link", Path::new(rest))(errno)),
+            }
+        }
+        let new = copy_name(rest);
+        forget(self.fs, self.objects, &new)?;
+        self.copied.push(name.clone());
+        let copied = copy(self.fs, from, At { dir: self.objects, name: &new });
+        copied.map_err(failed("copy", Path::new(rest)))
     }
-    // A reference must name nothing that a loss of power takes away.
-    let open = fs.open_below(objects, Path::new("."), Open::List);
-    let open = open.map_err(failed("open", Path::new("objects")))?;
-    fs.sync_all(open.as_fd()).map_err(failed("write out", Path::new("objects")))?;
-    Ok(landed)
+
+    fn is_there(&self, at: At<'_>) -> Result<bool, LandError> {
+        match self.fs.status(at.dir, at.name) {
+            Err(Errno::NOENT) => Ok(false),
+            Ok(status) if status.kind == Kind::File && status.size == 0 => {
+                forget(self.fs, at.dir, at.name).map(|()| false)
+            }
+            found => found.map(|_| true).map_err(failed("look at", Path::new(at.name))),
+        }
+    }
+
+    /// Gives copies their names, once all their bytes are on the disk: git takes what has one for whole.
+    fn name_copies(&mut self) -> Result<(), LandError> {
+        if self.copied.is_empty() {
+            return Ok(());
+        }
+        self.sync()?;
+        for (fan, name) in &self.copied {
+            let (to, new) = (self.open(self.objects, Path::new(fan))?, copy_name(name));
+            let from = At { dir: self.objects, name: &new };
+            match self.fs.rename_new(from, At { dir: to.as_fd(), name }) {
+                Ok(()) => self.landed += 1,
+                Err(Errno::EXIST) => forget(self.fs, self.objects, &new)?,
+                Err(errno) => return Err(failed("name", Path::new(name))(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, at: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, LandError> {
+        self.fs.open_below(at, path, Open::Handle).map_err(failed("open", path))
+    }
+
+    fn sync(&self) -> Result<(), LandError> {
+        let path = Path::new("objects");
+        let open = self.fs.open_below(self.objects, Path::new("."), Open::List);
+        let open = open.map_err(failed("open", path))?;
+        self.fs.sync_all(open.as_fd()).map_err(failed("write out", path))
+    }
 }
 
-/// Returns whether the object was not there.
-fn land(fs: &dyn Fs, from: At<'_>, to: At<'_>, objects: BorrowedFd<'_>) -> Result<bool, LandError> {
-    let path = Path::new(to.name);
-    match fs.link(from, to) {
-        Ok(()) => return Ok(true),
-        Err(Errno::EXIST) => return Ok(false),
-        Err(Errno::XDEV | Errno::PERM | Errno::MLINK) => {}
-        Err(errno) => return Err(failed("link", path)(errno)),
-    }
+/// Returns what a copy is called, as git calls objects that it is writing.
+fn copy_name(name: &OsStr) -> OsString {
     let mut new = OsString::from("tmp_obj_endow_");
-    new.push(to.name);
-    forget(fs, objects, &new)?;
-    let copied = copy(fs, from, At { dir: objects, name: &new });
-    copied.map_err(failed("copy", path))?;
-    match fs.rename_new(At { dir: objects, name: &new }, to) {
-        Ok(()) => Ok(true),
-        Err(Errno::EXIST) => forget(fs, objects, &new).map(|()| false),
-        Err(errno) => Err(failed("name", path)(errno)),
-    }
+    new.push(name);
+    new
 }
 
 fn copy(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<(), Errno> {

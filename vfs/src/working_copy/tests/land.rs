@@ -22,6 +22,20 @@ fn objects_land_once() {
 }
 
 #[test]
+fn object_without_a_byte_is_none() {
+    let world = World::small("echo 1 > top");
+    let captured = staged(&world);
+    // As a loss of power leaves one.
+    let (fan, rest) = captured.tip.split_at(2);
+    let fan = world.path().join("host/.git/objects").join(fan);
+    fs::create_dir_all(&fan).expect("made");
+    fs::write(fan.join(rest), "").expect("written");
+    in_user_namespace(world.path(), "rm -r staging/*");
+    assert_eq!(world.capture().expect("captured"), captured);
+    world.land(&captured);
+}
+
+#[test]
 fn objects_land_on_another_file_system() {
     let world = World::small("echo 1 > top");
     let captured = staged(&world);
