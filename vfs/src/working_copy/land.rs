@@ -89,10 +89,7 @@ impl Landing<'_> {
     fn put(&mut self, name: &Name) -> Result<(), LandError> {
         let (fan, rest) = name;
         let path = Path::new(fan);
-        match self.fs.make_dir(self.objects, fan, 0o755) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(failed("make", path)(errno)),
-        }
+        make_dir_like(self.fs, At { dir: self.objects, name: fan }, path)?;
         let (from, to) = (self.open(self.staging, path)?, self.open(self.objects, path)?);
         let place = |dir| At { dir, name: rest };
         let (from, to) = (place(from.as_fd()), place(to.as_fd()));
@@ -163,6 +160,17 @@ fn copy_name(name: &OsStr) -> OsString {
     let mut new = OsString::from("tmp_obj_endow_");
     new.push(name);
     new
+}
+
+/// Makes a directory unless it is there, with the bits of the one above it: others may be meant to write there.
+pub(super) fn make_dir_like(fs: &dyn Fs, at: At<'_>, path: &Path) -> Result<(), LandError> {
+    let failed = || failed("make", path);
+    match fs.make_dir(at.dir, at.name, 0o700) {
+        Err(Errno::EXIST) => return Ok(()),
+        made => made.map_err(failed())?,
+    }
+    let above = fs.status_of(at.dir).map_err(failed())?;
+    fs.set_dir_mode(at.dir, at.name, above.mode).map_err(failed())
 }
 
 fn copy(fs: &dyn Fs, from: At<'_>, to: At<'_>) -> Result<(), Errno> {

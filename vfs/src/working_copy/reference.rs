@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use super::land::{LandError, failed, forget};
-use crate::fs::{Errno, Fs, Kind, Open, read_all, write_all};
+use super::land::{LandError, failed, forget, make_dir_like};
+use crate::fs::{At, Errno, Fs, Kind, Open, read_all, write_all};
 use crate::git_dir::{is_reference, packed_refs};
 
 const PACKED: &str = "packed-refs";
@@ -216,10 +216,14 @@ impl<'a> Lock<'a> {
         })
     }
 
+    /// Writes what becomes the file, with the bits of the one that it replaces.
     fn write(mut self, text: &[u8]) -> Result<(), LandError> {
         let file = self.file.as_fd();
+        let before = self.fs.status(self.dir.as_fd(), &self.name).ok();
+        let before = before.filter(|status| status.kind == Kind::File);
+        let mode = before.map_or(0o644, |status| status.mode);
         let written = write_all(self.fs, file, text)
-            .and_then(|()| self.fs.set_mode(file, 0o644))
+            .and_then(|()| self.fs.set_mode(file, mode))
             .and_then(|()| self.fs.sync_file(file))
             .and_then(|()| self.fs.rename(self.dir.as_fd(), &self.locked, &self.name));
         self.is_held = written.is_err();
@@ -249,10 +253,7 @@ fn way(fs: &dyn Fs, git: BorrowedFd<'_>, path: &str) -> Result<OwnedFd, LandErro
     let mut known = PathBuf::new();
     for name in above {
         known.push(name);
-        match fs.make_dir(dir.as_fd(), name, 0o755) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(failed("make", &known)(errno)),
-        }
+        make_dir_like(fs, At { dir: dir.as_fd(), name }, &known)?;
         dir = match fs.open_below(dir.as_fd(), Path::new(name), Open::Handle) {
             Err(Errno::NOTDIR) => return Err(in_the_way(path, &known.to_string_lossy())),
             opened => opened.map_err(failed("open", &known))?,

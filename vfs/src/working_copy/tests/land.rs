@@ -1,5 +1,7 @@
 //! Objects on their way into a repository.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::fs::faulty::FaultyFs;
 use crate::tree::remove_tree;
@@ -33,6 +35,24 @@ fn object_without_a_byte_is_none() {
     in_user_namespace(world.path(), "rm -r staging/*");
     assert_eq!(world.capture().expect("captured"), captured);
     world.land(&captured);
+}
+
+#[test]
+fn directories_of_objects_have_the_bits_of_the_one_above() {
+    for mode in [0o2775, 0o700] {
+        let world = World::small("echo 1 > top");
+        let captured = staged(&world);
+        let objects = world.path().join("host/.git/objects");
+        fs::set_permissions(&objects, fs::Permissions::from_mode(mode)).expect("bits");
+        let is_fan = |name: &std::ffi::OsStr| name.len() == 2;
+        let fans = || fs::read_dir(&objects).expect("listed").map(|it| it.expect("an entry"));
+        let before: Vec<_> = fans().map(|it| it.file_name()).collect();
+        world.land(&captured);
+        let new = fans().filter(|it| is_fan(&it.file_name()) && !before.contains(&it.file_name()));
+        let modes = new.map(|it| it.metadata().expect("a status").permissions().mode() & 0o7777);
+        let modes: Vec<_> = modes.collect();
+        assert!(!modes.is_empty() && modes.iter().all(|it| *it == mode), "{modes:?}");
+    }
 }
 
 #[test]

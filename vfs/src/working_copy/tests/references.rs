@@ -1,5 +1,7 @@
 //! Setting and taking one reference.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 
 const NAME: &str = "refs/endow/run";
@@ -229,4 +231,16 @@ fn descent_is_found_where_history_is_cut_off() {
     let shallow = Repository::open(&world.path().join("shallow")).expect("opened");
     assert!(descends(&shallow, &ids[0], &ids[1]).expect("read"));
     assert!(!descends(&shallow, &ids[1], &ids[0]).expect("its parent is no fault"));
+}
+
+#[test]
+fn packed_references_keep_their_bits() {
+    let refs = Refs::new();
+    refs.put(None, &refs.one).expect("set");
+    refs.world.git(&["pack-refs", "--all"]);
+    let packed = refs.world.path().join("host/.git/packed-refs");
+    fs::set_permissions(&packed, fs::Permissions::from_mode(0o660)).expect("bits");
+    refs.take(&refs.one).expect("taken");
+    refs.is_gone();
+    assert_eq!(packed.metadata().expect("a status").permissions().mode() & 0o777, 0o660);
 }
