@@ -22,7 +22,7 @@ use super::tree_layer::{self, TreeLayerError};
 use crate::plan::step::{CgroupPlan, ExecSpec, MaskPoint, PrepareStep, RunPath, UPPER};
 use crate::plan::{HIDDEN_DIRECTORY, HIDDEN_FILE, Plan, TreeFact};
 use crate::sys;
-use crate::trees::{self, Lease, MakeError, Watch};
+use crate::trees::{self, BaseLease, Lease, MakeError, Watch};
 
 /// The bits of directories in which mount points stand.
 const POINT_MODE: u32 = 0o755;
@@ -129,6 +129,8 @@ pub(crate) struct Prepared {
     stamp: Option<Timespec>,
     /// What keeps the trees of the cache.
     leases: Vec<Lease>,
+    /// What keeps trees of the store that can be changed.
+    _bases: Vec<BaseLease>,
     /// Sockets that listen inside, by their places.
     listeners: Vec<(RunPath, OwnedFd)>,
 }
@@ -254,7 +256,12 @@ pub(crate) fn prepare(
     id: &RunId,
     watch: Watch<'_>,
 ) -> Result<Prepared, PrepareError> {
-    prepare_in(None, plan, (state, id), watch)
+    // What comes of a tree needs all of it; that it may be cached keeps nothing in the store.
+    let of_store = plan.trees.iter().filter(|it| it.landing.is_none()).map(|it| &it.tree);
+    let lease = |tree| trees::lease_base(tree).map_err(|error| PrepareError::tree(tree, error));
+    let bases = of_store.map(lease).collect::<Result<_, _>>()?;
+    let prepared = prepare_in(None, plan, (state, id), watch)?;
+    Ok(Prepared { _bases: bases, ..prepared })
 }
 
 /// Carries out the host-side steps in the directory of a run that is over, when there is one: it is empty again.
@@ -279,6 +286,7 @@ pub(crate) fn prepare_in(
         handed: Vec::new(),
         stamp: None,
         leases: Vec::new(),
+        _bases: Vec::new(),
         listeners: Vec::new(),
     };
     for step in &plan.prepare {

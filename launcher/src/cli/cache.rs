@@ -1,5 +1,6 @@
 //! The bounds of the cache: `[state] cache` of the user's policy.
 
+use std::path::Path;
 use std::time::Duration;
 
 use endow_vfs::cas::{Digest, GcReport, Store};
@@ -15,7 +16,7 @@ use crate::cli::output::table;
 use crate::cli::runs::Kept;
 use crate::cli::sources;
 use crate::cli::sources::surroundings::Surroundings;
-use crate::trees::{self, MakeError};
+use crate::trees::{self, MakeError, Watch};
 
 /// How long a collection that somebody asked for waits for those who put something.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -101,12 +102,25 @@ pub(crate) fn collect(
     }
     let store = trees::store(cache);
     if store.is_dir() {
-        let kept = kept_by_runs()?;
-        let report = trees::collect_store(&store, (quota, kept), PATIENCE, &|it| line.show(it));
+        let report = collect_store(&store, (quota, PATIENCE), &|it| line.show(it))?;
         collected.store = report.map_err(|error| failed("can't collect the store", &error))?;
         collected.results = build::collect(cache)?;
     }
     Ok(collected)
+}
+
+/// Collects the store, without what runs keep. Runs are asked while nobody puts anything: one that is just ending
+/// has noted by then what it put, or puts it later.
+fn collect_store(
+    store: &Path,
+    (quota, patience): (u64, Duration),
+    watch: Watch<'_>,
+) -> Result<Result<GcReport, MakeError>, CommandError> {
+    let collection = match trees::Collection::begin(store, patience) {
+        Err(error) => return Ok(Err(error)),
+        Ok(collection) => collection,
+    };
+    Ok(collection.collect(quota, kept_by_runs()?, watch))
 }
 
 /// Makes the store small enough again after something was put; the caller holds a lease of that.
@@ -121,11 +135,10 @@ pub(crate) fn keep_store(
         return Ok(true);
     }
     let line = ProgressLine::begin(output, REMOVING);
-    let wanted = (quota, kept_by_runs()?);
     let watch = |progress| line.show(progress);
-    let collected = trees::collect_store(store.path(), wanted, Duration::ZERO, &watch);
+    let collected = collect_store(store.path(), (quota, Duration::ZERO), &watch);
     drop(line);
-    let report = match collected {
+    let report = match collected? {
         Err(MakeError::Busy(_)) => return Ok(false),
         Err(error) => {
             output.problem("the store has more than `[state] cache` allows", &error);

@@ -100,6 +100,20 @@ fn is_there(source: &Path, digest: &Digest) -> Result<bool, TreeFault> {
     store.has(digest).map_err(|error| fault(in_one_line(&error)))
 }
 
+/// Keeps a tree in the store.
+pub(crate) type BaseLease = cas::Lease<'static>;
+
+/// Keeps a tree of the store that is going to be changed, until the lease is dropped.
+///
+/// # Errors
+/// A store that can't be used, or that does not have it any more.
+pub(crate) fn lease_base(tree: &TreeFact) -> Result<BaseLease, MakeError> {
+    let digest: Digest = tree.id.parse().map_err(|_| MakeError::Name(tree.id.clone()))?;
+    let store = Store::open(&OsFs, tree.source.as_path());
+    let lease = store.and_then(|store| store.lease(&[digest]));
+    lease.map_err(|error| MakeError::Source(in_one_line(&error)))
+}
+
 /// Makes the tree of a digest.
 pub(super) fn make(
     tree: &TreeFact,

@@ -2,44 +2,62 @@
 
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use endow_policy::in_one_line;
-use endow_vfs::cas::{Digest, GcProgress, GcReport, Store, StoreError, gc};
+use endow_vfs::cas::{Closed, Digest, GcProgress, GcReport, Store, StoreError, gc};
 use endow_vfs::fs::OsFs;
 
 use super::{Amount, MakeError, Watch};
 use crate::confined::{self, Reach};
 
-/// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest, until the store at
-/// `source` has at most `quota` bytes; waits no longer than `patience` for those who put something.
-///
-/// # Errors
-/// A store that can't be used, or in which something is put for longer.
-pub(crate) fn collect_store(
-    source: &Path,
-    (quota, kept): (u64, Vec<Digest>),
-    patience: Duration,
-    watch: Watch<'_>,
-) -> Result<GcReport, MakeError> {
-    let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
-    let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
-    let collected = confined::watched(&reach, watch, |teller| {
-        let said =
-            |error: StoreError| (matches!(error, StoreError::Busy { .. }), in_one_line(&error));
-        let store = Store::open(&OsFs, source).map_err(said)?;
-        let others = || Ok::<_, StoreError>(kept);
-        let mut removed = |step| {
-            if let GcProgress::Removed { digest, .. } = step {
-                teller.add(Amount { files: 1, bytes: digest.size });
-            }
-        };
-        let collected = gc(&store.with_patience(patience), quota, others, &mut removed);
-        collected.map_err(said)
-    });
-    let failed = |(is_busy, said)| {
-        if is_busy { MakeError::Busy(said) } else { MakeError::Source(said) }
-    };
-    collected.map_err(MakeError::Confined)?.map_err(failed)
+/// A collection of a store that is going to be: nobody puts anything meanwhile. Who does notes first
+/// what for, so what is to be kept is asked for only now.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    source: PathBuf,
+    _closed: Closed,
+}
+
+impl Collection {
+    /// Waits for those who put something into the store at `source`, no longer than `patience`.
+    ///
+    /// # Errors
+    /// A store that can't be used, or in which something is put for longer.
+    pub(crate) fn begin(source: &Path, patience: Duration) -> Result<Self, MakeError> {
+        let closed = Store::open(&OsFs, source).and_then(|it| it.with_patience(patience).close());
+        let closed = closed.map_err(|error| match &error {
+            StoreError::Busy { .. } => MakeError::Busy(in_one_line(&error)),
+            _ => MakeError::Source(in_one_line(&error)),
+        });
+        Ok(Self { source: source.to_owned(), _closed: closed? })
+    }
+
+    /// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest,
+    /// until the store has at most `quota` bytes.
+    ///
+    /// # Errors
+    /// A store that can't be used.
+    pub(crate) fn collect(
+        self,
+        quota: u64,
+        kept: Vec<Digest>,
+        watch: Watch<'_>,
+    ) -> Result<GcReport, MakeError> {
+        let source = self.source.as_path();
+        let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
+        let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
+        let collected = confined::watched(&reach, watch, |teller| {
+            let mut removed = |step| {
+                if let GcProgress::Removed { digest, .. } = step {
+                    teller.add(Amount { files: 1, bytes: digest.size });
+                }
+            };
+            let collected = Store::open(&OsFs, source)
+                .and_then(|store| gc(&store, (quota, kept), &mut removed));
+            collected.map_err(|error| in_one_line(&error))
+        });
+        collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+    }
 }

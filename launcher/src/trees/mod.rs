@@ -27,9 +27,9 @@ use endow_vfs::trees::{
 };
 
 pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
-pub(crate) use cas::{copy, read as read_content, store};
+pub(crate) use cas::{BaseLease, copy, lease_base, read as read_content, store};
 pub(crate) use cas_capture::{Capturer, capture_cas, land_cas};
-pub(crate) use collect::collect_store;
+pub(crate) use collect::Collection;
 pub(crate) use export::{Wanted, export};
 pub(crate) use working_copy::checked_out;
 

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::cas::{cas, put};
-use crate::harness::{Said, World, project, said};
+use crate::harness::{Running, Said, World, project, said, soon};
 
 /// Changes of every kind, in the tree that a shell stands in.
 const EDITS: &str = "echo new >new; echo more >>file; chmod 755 file; rm dir/inner; mkdir void
@@ -123,6 +123,47 @@ fn waiting_changes_are_applied_later() {
     let applied: Value = serde_json::from_str(applied.ok()).expect("JSON");
     assert_eq!(digest(&applied), put_changed(&world, EDITS));
     assert_eq!(world.states(), ["applied"]);
+}
+
+#[test]
+fn tree_that_is_changed_stays_in_the_store() {
+    let world = project();
+    let base = put(&world, ".");
+    let at = format!("/t={base},cow");
+    let script = "echo in; read go; echo new >/t/dir/new";
+    let mut command = world.endow(["run", "--cas", &at, "--", "sh", "-c", script]);
+    let mut running = Running::start(command.stdin(std::process::Stdio::piped()));
+    running.expect("in");
+    let leases = fs::read_dir(world.root().join("cache/cas/leases")).expect("listed");
+    assert_eq!(leases.count(), 1);
+    gc(&world);
+    running.say("\n");
+    assert_eq!(running.end(), 0);
+    gc(&world);
+    assert_eq!(cas(&world, &["cat", &base, "file"]).ok(), "host\n");
+    cas(&world, &["verify"]).ok();
+}
+
+/// A collection that waits for a run which is just ending must know of it once its turn has come.
+#[test]
+fn collection_keeps_what_a_run_put_while_it_waited() {
+    let world = project();
+    let base = put(&world, ".");
+    let path = world.root().join("cache/cas/lock");
+    let lock = fs::File::open(&path).expect("the lock of those who put something");
+    lock.lock_shared().expect("shared with them");
+    let mut collection = Running::start(&mut world.endow(["cas", "gc", "--max-size", "0"]));
+    let fds = format!("/proc/{}/fd", collection.pid());
+    soon("it waits for the lock", || {
+        let fds = fs::read_dir(&fds).into_iter().flatten().flatten();
+        fds.into_iter().any(|fd| fs::read_link(fd.path()).is_ok_and(|it| it == path))
+    });
+    let (ran, report) = change(&world, &base, &[], "echo new >dir/new");
+    ran.ok();
+    drop(lock);
+    assert_eq!(collection.end(), 0);
+    assert_eq!(cas(&world, &["cat", &digest(&report), "dir/new"]).ok(), "new\n");
+    assert_eq!(cas(&world, &["cat", &digest(&report), "file"]).ok(), "host\n");
 }
 
 #[test]

@@ -47,34 +47,46 @@ pub struct GcReport {
     pub is_within_quota: bool,
 }
 
-/// Removes objects that neither a living lease nor a pin keeps, those first that were not used
-/// for the longest time, until all together take no more than `quota` bytes of the disk. `others`
-/// tells what is to be kept beside these; it is asked when nobody publishes any more.
-///
-/// It waits until nobody publishes, and nobody can begin to until it is over.
+/// While it is held nobody publishes and nobody leases: what else is to be kept by a collection is asked now,
+/// and not before, since whoever publishes notes first what it publishes for.
+#[derive(Debug)]
+pub struct Closed {
+    _lock: StoreLock,
+}
+
+impl Store<'_> {
+    /// Waits until nobody publishes, and keeps others from it, for [`gc`].
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] when somebody publishes for too long, or a failing call.
+    pub fn close(&self) -> Result<Closed, StoreError> {
+        Ok(Closed { _lock: StoreLock::exclusive(self)? })
+    }
+}
+
+/// Removes objects that neither a living lease nor a pin keeps nor `others` lead to, those first that were not used
+/// for the longest time, until all together take no more than `quota` bytes of the disk. The caller, or the
+/// process that it works for, holds the store [`Closed`], and asked for `others` since.
 ///
 /// # Errors
-/// [`StoreError::Busy`] when somebody publishes for too long, [`StoreError::Roots`] when it can't
-/// be known what is to be kept, what `others` answers, or a failing call. What was removed by then
+/// [`StoreError::Roots`] when it can't be known what is to be kept, or a failing call. What was removed by then
 /// stays removed.
-pub fn gc<E: From<StoreError>>(
+pub fn gc(
     store: &Store<'_>,
-    quota: u64,
-    others: impl FnOnce() -> Result<Vec<Digest>, E>,
+    (quota, others): (u64, Vec<Digest>),
     progress: &mut dyn FnMut(GcProgress),
-) -> Result<GcReport, E> {
-    let _lock = StoreLock::exclusive(store)?;
+) -> Result<GcReport, StoreError> {
     let swept = store.sweep()?;
     store.sweep_retained()?;
     let (mut roots, dead_leases) = store.leased()?;
     roots.extend(store.retained()?.into_iter().flat_map(|(_, roots)| roots));
-    roots.extend(others()?);
+    roots.extend(others);
     let objects = store.all_objects()?;
     let digests: HashSet<Digest> = objects.iter().map(|object| object.digest).collect();
     let kept = reachable(store, &digests, roots)?;
     progress(GcProgress::Marked { objects: objects.len(), kept: kept.len() });
     let report = GcReport { kept: kept.len(), dead_leases, swept, ..GcReport::default() };
-    Ok(collect(Collecting { store, quota, report, progress }, &objects, &kept)?)
+    collect(Collecting { store, quota, report, progress }, &objects, &kept)
 }
 
 struct Collecting<'a> {

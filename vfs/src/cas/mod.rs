@@ -30,7 +30,7 @@ mod tree;
 pub use capture::{CaptureError, ChangedSource, capture, export, land_staged, unchanged};
 pub use closure::{closure, fetch_all};
 pub use digest::{Digest, DigestError, Hasher};
-pub use gc::{GcProgress, GcReport, gc};
+pub use gc::{Closed, GcProgress, GcReport, gc};
 pub use import::{ImportError, Imported, Root, import_all};
 pub use lease::Lease;
 pub use other::{Layout, Other};

@@ -390,11 +390,10 @@ fn others_keep_what_a_collection_would_remove() {
     let tip = case.capture().expect("captured").tip;
     case.land(&tip).expect("landed");
     let (store, root) = (store(&case.scratch), tip.parse().expect("a digest"));
-    let kept = || Ok::<_, StoreError>(vec![root]);
-    gc(&store, 0, kept, &mut |_| ()).expect("a collection");
+    gc(&store, (0, vec![root]), &mut |_| ()).expect("a collection");
     assert_all_there(&case, &root);
     assert!(!store.has(&case.base).expect("looked"));
-    gc(&store, 0, || Ok::<_, StoreError>(Vec::new()), &mut |_| ()).expect("a collection");
+    gc(&store, (0, Vec::new()), &mut |_| ()).expect("a collection");
     assert!(!store.has(&root).expect("looked"));
 }
 

@@ -15,13 +15,17 @@ fn pin(name: &str) -> PinName {
 }
 
 /// Nobody else keeps anything.
-#[expect(clippy::unnecessary_wraps, reason = "the collection wants a result")]
-fn nothing() -> Result<Vec<Digest>, StoreError> {
-    Ok(Vec::new())
+fn alone(
+    store: &Store<'_>,
+    quota: u64,
+    progress: &mut dyn FnMut(GcProgress),
+) -> Result<GcReport, StoreError> {
+    let _closed = store.close()?;
+    gc(store, (quota, Vec::new()), progress)
 }
 
 fn collect_all(store: &Store<'_>) -> GcReport {
-    gc(store, 0, nothing, &mut |_| ()).expect("a collection")
+    alone(store, 0, &mut |_| ()).expect("a collection")
 }
 
 fn has(store: &Store<'_>, digest: &Digest) -> bool {
@@ -93,7 +97,7 @@ fn those_unused_for_longest_go_first_until_the_quota_holds() {
     let each = std::os::unix::fs::MetadataExt::blocks(&each) * 512;
     let mut removed = Vec::new();
     let quota = before - 2 * each - 1;
-    let report = gc(&store, quota, nothing, &mut |progress| {
+    let report = alone(&store, quota, &mut |progress| {
         if let GcProgress::Removed { digest, .. } = progress {
             removed.push(digest);
         }
@@ -102,7 +106,7 @@ fn those_unused_for_longest_go_first_until_the_quota_holds() {
     assert_eq!(removed, [3, 5, 1].map(|number| objects[number]));
     assert_eq!((report.removed, report.freed, report.is_within_quota), (3, 3 * each, true));
     assert_eq!(report.allocated, store.usage().expect("usage").allocated);
-    assert_eq!(gc(&store, quota, nothing, &mut |_| ()).expect("a collection").removed, 0);
+    assert_eq!(alone(&store, quota, &mut |_| ()).expect("a collection").removed, 0);
 }
 
 #[test]
@@ -130,17 +134,17 @@ fn nothing_is_collected_while_somebody_publishes() {
     put(&store, b"content");
     let publishing = store.publish().expect("the lock");
     assert!(!publishing.put_bytes(b"content").expect("put").is_new);
-    assert!(matches!(gc(&store, 0, nothing, &mut |_| ()), Err(StoreError::Busy { .. })));
+    assert!(matches!(alone(&store, 0, &mut |_| ()), Err(StoreError::Busy { .. })));
     let lease = store.lease(&[Digest::of(b"content")]).expect("a lease");
     drop(publishing);
     collect_all(&store);
     assert!(has(&store, &Digest::of(b"content")));
     drop(lease);
-    let lock = StoreLock::exclusive(&store).expect("the lock");
+    let closed = store.close().expect("the lock");
     assert!(matches!(store.publish().map(drop), Err(StoreError::Busy { .. })));
     assert!(matches!(store.lease(&[]).map(drop), Err(StoreError::Busy { .. })));
     assert!(matches!(store.retain(&pin("a"), &[]), Err(StoreError::Busy { .. })));
-    drop(lock);
+    drop(closed);
     store.publish().map(drop).expect("the lock is free");
 }
 
@@ -206,11 +210,11 @@ fn unreadable_pin_stops_a_collection() {
     let pin = store.path().join("retained/pin");
     for text in ["nonsense\n".to_owned(), digest.to_string(), format!("{digest}\n\n")] {
         std::fs::write(&pin, text).expect("write");
-        assert!(matches!(gc(&store, 0, nothing, &mut |_| ()), Err(StoreError::Roots { .. })));
+        assert!(matches!(alone(&store, 0, &mut |_| ()), Err(StoreError::Roots { .. })));
     }
     std::fs::remove_file(&pin).expect("remove");
     symlink("elsewhere", &pin).expect("link");
-    assert!(gc(&store, 0, nothing, &mut |_| ()).is_err());
+    assert!(alone(&store, 0, &mut |_| ()).is_err());
     assert!(has(&store, &digest), "nothing was removed");
 }
 
