@@ -122,11 +122,14 @@ fn empty(staging: BorrowedFd<'_>) -> Result<(), CaptureError> {
     removed.map_err(CaptureError::Staged)
 }
 
-/// Publishes what was staged. What the confined process says of it is not believed.
+/// Publishes what was staged, and writes it to the disk: the layer, which has the only other copy, goes next. What
+/// the confined process says of it is not believed.
 pub(crate) fn land_cas(layer: &Path, record: &CasRecord, tip: &str) -> Result<(), CaptureError> {
     let content = |error: cas::StoreError| CaptureError::Content(in_one_line(&error));
     let store = Store::open(&OsFs, record.store.as_path()).map_err(content)?;
-    land(&layer.join(STAGED), &store.publish().map_err(content)?, tip)
+    let publishing = store.publish().map_err(content)?;
+    land(&layer.join(STAGED), &publishing, tip)?;
+    publishing.sync().map_err(content)
 }
 
 fn land(staged: &Path, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {
