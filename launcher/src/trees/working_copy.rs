@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use endow_policy::{HostPath, in_one_line};
+use endow_vfs::cas::Digest;
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::git_dir;
 use endow_vfs::git_tree::{Head, Id, Places, Repository};
@@ -23,6 +24,8 @@ use crate::probe::small_file;
 
 /// What the tree of an index is called, before the algorithm.
 pub(super) const INDEX: &str = "git-index-";
+/// How many digits tell repositories apart.
+const WHOSE: usize = 16;
 /// The most references that are shown inside.
 const REFERENCES: usize = 200_000;
 /// The largest `info/exclude` that is taken over.
@@ -53,7 +56,7 @@ pub(super) fn resolve(
         .map_err(|message| fault(format!("{}: {message}", tree.source)))?;
     let Places { git, objects, .. } = &parts.places;
     let (kind, name) = parts_of(&tree.id).ok_or_else(|| fault(tree.id.clone()))?;
-    let index = fact(TreeKey::new(&format!("{INDEX}{kind}"), name), source, cache)?;
+    let index = fact(index_key(kind, name, &git[1]), source, cache)?;
     let index = TreeFact { id: format!("{INDEX}{kind}:{name}"), ..index };
     let [own, common] = git.each_ref().map(|path| placed(path));
     let copy = CopyFact {
@@ -68,6 +71,12 @@ pub(super) fn resolve(
         checked_out: checked_out(&git[1]),
     };
     Ok(TreeFact { copy: Some(Box::new(copy)), ..tree })
+}
+
+/// The sizes in an index are what a repository claims: another one that has the tree gets its own.
+fn index_key(kind: &str, name: &str, common: &Path) -> Option<TreeKey> {
+    let whose = Digest::of(common.as_os_str().as_encoded_bytes()).to_hex();
+    TreeKey::new(&format!("{INDEX}{kind}"), &format!("{name}-{}", whose.get(..WHOSE)?))
 }
 
 /// Returns algorithm and digits of the id of a tree.

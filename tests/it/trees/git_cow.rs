@@ -328,3 +328,38 @@ fn alternates_and_linked_work_trees_are_borrowed_from() {
     let shared = "cd ../shared && git show $(git for-each-ref --format='%(refname)' refs/endow):a";
     assert_eq!(said(&world, shared), "1");
 }
+
+/// A loose object that claims to be larger than it is; its bytes are not compressed (RFC 1950).
+fn forged(claimed: usize, content: &[u8]) -> Vec<u8> {
+    let bytes = [format!("blob {claimed}\0").as_bytes(), content].concat();
+    let length = u16::try_from(bytes.len()).expect("a short one");
+    let (mut low, mut high) = (1_u32, 0_u32);
+    for byte in &bytes {
+        low = (low + u32::from(*byte)) % 65_521;
+        high = (high + low) % 65_521;
+    }
+    let mut all = vec![0x78, 0x01, 0x01];
+    all.extend(length.to_le_bytes());
+    all.extend((!length).to_le_bytes());
+    all.extend(bytes);
+    all.extend((high << 16 | low).to_be_bytes());
+    all
+}
+
+#[test]
+fn sizes_that_one_repository_makes_up_are_not_told_to_another() {
+    let world = repository("");
+    let blob = said(&world, "git clone -q . ../other; git rev-parse HEAD:file");
+    let (fan, rest) = blob.split_at(2);
+    let object = format!("../other/.git/objects/{fan}/{rest}");
+    said(&world, &format!("rm -f {object}; mkdir -p ../other/.git/objects/{fan}"));
+    std::fs::write(world.project().join(&object), forged(5, b"new\n")).expect("written");
+    let status = |repository: &str| {
+        let mount = format!("/work={repository}HEAD,cow");
+        let fixed = ["run", "--workspace", "none", "--chdir", "/work", "--git", &mount];
+        world.run(&fixed, "git status --porcelain").ok().to_owned()
+    };
+    world.run(&["run", "--workspace", "none", "--git", "/ref=HEAD", "--chdir", "/"], "true").ok();
+    assert_eq!(status("../other@"), " M file\n", "what it claims itself");
+    assert_eq!(status(""), "");
+}
