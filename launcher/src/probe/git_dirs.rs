@@ -72,18 +72,34 @@ fn common_of(directory: &Path) -> Option<PathBuf> {
 }
 
 fn points_back(directory: &Path, root: &Path) -> bool {
-    let dot_git = root.join(".git");
-    let linked = named_in(&directory.join("gitdir"), b"");
-    let linked = linked.is_some_and(|named| directory.join(named) == dot_git);
-    linked || is_submodule_of(directory, root)
+    is_linked(directory, root) || is_submodule_of(directory, root)
 }
 
-/// A submodule's directory lies in `.git/modules` of a work tree above, and its settings name the
+/// A linked work tree's directory names its `.git` file, by a path from itself where git is told so
+/// (`worktree.useRelativePaths`).
+fn is_linked(directory: &Path, root: &Path) -> bool {
+    let Some(named) = named_in(&directory.join("gitdir"), b"") else { return false };
+    let dot_git = directory.join(named);
+    let above = dot_git.parent().and_then(|above| fs::canonicalize(above).ok());
+    dot_git.file_name() == Some(OsStr::new(".git"))
+        && above.is_some()
+        && above == fs::canonicalize(root).ok()
+}
+
+/// A submodule's directory lies in `modules` of the directory of a work tree above, and its settings name the
 /// work tree: beside it lie those of others.
 fn is_submodule_of(directory: &Path, root: &Path) -> bool {
-    let above = root.ancestors().skip(1);
-    let mut modules = above.map(|above| above.join(".git/modules"));
-    modules.any(|modules| directory.starts_with(modules)) && names_work_tree(directory, root)
+    let mut above = root.ancestors().skip(1);
+    let is_in = |git: PathBuf| directory.starts_with(git.join("modules"));
+    above.any(|above| is_in(above.join(".git")) || linked_of(above).is_some_and(is_in))
+        && names_work_tree(directory, root)
+}
+
+/// Returns the directory of a linked work tree.
+fn linked_of(root: &Path) -> Option<PathBuf> {
+    let named = named_in(&root.join(".git"), b"gitdir: ")?;
+    let directory = fs::canonicalize(root.join(named)).ok()?;
+    is_linked(&directory, root).then_some(directory)
 }
 
 fn names_work_tree(directory: &Path, root: &Path) -> bool {
@@ -103,4 +119,59 @@ fn named_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
     let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
     let name = text.get(..end)?;
     (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with a linked work tree beside it, which has a submodule, as git makes them.
+    fn linked(scratch: &Path, gitdir: &str) -> [PathBuf; 2] {
+        let (repository, work_tree) = (scratch.join("repository/.git"), scratch.join("tree"));
+        let own = repository.join("worktrees/tree");
+        let submodule = own.join("modules/sub");
+        for directory in ["objects", "worktrees/tree/modules/sub"] {
+            fs::create_dir_all(repository.join(directory)).expect("made");
+        }
+        fs::create_dir_all(work_tree.join("sub")).expect("made");
+        let write = |path: &Path, text: &str| fs::write(path, text).expect("written");
+        for directory in [&repository, &own, &submodule] {
+            write(&directory.join("HEAD"), "ref: refs/heads/main\n");
+        }
+        write(&own.join("commondir"), "../..\n");
+        write(&own.join("gitdir"), &format!("{gitdir}\n"));
+        write(&work_tree.join(".git"), "gitdir: ../repository/.git/worktrees/tree\n");
+        let of_sub = "[core]\n\tworktree = ../../../../../../tree/sub\n";
+        write(&submodule.join("config"), of_sub);
+        let to_sub = "gitdir: ../../repository/.git/worktrees/tree/modules/sub\n";
+        write(&work_tree.join("sub/.git"), to_sub);
+        [repository, submodule]
+    }
+
+    #[test]
+    fn linked_work_tree_is_known_by_any_path_that_leads_back() {
+        for relative in [true, false] {
+            let made = tempfile::tempdir().expect("a directory");
+            let scratch = fs::canonicalize(made.path()).expect("a path");
+            let absolute = scratch.join("tree/.git").display().to_string();
+            let gitdir = if relative { "../../../../tree/.git".to_owned() } else { absolute };
+            let [repository, submodule] = linked(&scratch, &gitdir);
+            let tree = scratch.join("tree");
+            assert_eq!(outside(&tree), [repository], "{gitdir}");
+            assert_eq!(outside(&tree.join("sub")), [submodule], "{gitdir}");
+        }
+    }
+
+    #[test]
+    fn directory_that_leads_to_another_work_tree_is_not_taken() {
+        for gitdir in ["../../../../other/.git", "../../../../tree/.git2", "../../../../tree"] {
+            let made = tempfile::tempdir().expect("a directory");
+            let scratch = fs::canonicalize(made.path()).expect("a path");
+            fs::create_dir(scratch.join("other")).expect("made");
+            linked(&scratch, gitdir);
+            for root in ["tree", "tree/sub"] {
+                assert_eq!(outside(&scratch.join(root)), Vec::<PathBuf>::new(), "{gitdir} {root}");
+            }
+        }
+    }
 }
