@@ -145,17 +145,13 @@ pub(crate) fn end_trees(run: &RunDir, record: &mut Record, landing: Landing) -> 
 fn end_tree(run: &RunDir, record: &mut Record, number: usize, landing: Landing) -> Option<TreeEnd> {
     let mut tree = record.trees.get(number).filter(|tree| !tree.undone)?.clone();
     let mut end = TreeEnd::new(&tree);
-    if tree.captured.is_none() {
-        match capture(run, record, &tree) {
-            Ok(captured) => tree.captured = Some(captured),
-            Err(error) => end.error = Some(error),
-        }
-    }
+    end.error = ready(run, record, &mut tree, landing).err();
     end.captured = tree
         .captured
         .clone()
         .filter(|captured| tree.has_result(captured) || !captured.refused.is_empty());
-    if let Some(captured) = end.captured.as_ref().filter(|_| landing == Landing::Now) {
+    let lands = landing == Landing::Now && end.error.is_none();
+    if let Some(captured) = end.captured.as_ref().filter(|_| lands) {
         let intended = intend(run, &tree, captured);
         end.error = intended.error;
         (tree.landed, tree.stored) = (intended.references, intended.digest);
@@ -166,6 +162,41 @@ fn end_tree(run: &RunDir, record: &mut Record, number: usize, landing: Landing) 
     }
     *record.trees.get_mut(number)? = tree;
     Some(end)
+}
+
+/// Captures what the command left, once more if what was staged of it can't land any more.
+fn ready(
+    run: &RunDir,
+    record: &Record,
+    tree: &mut TreeRecord,
+    landing: Landing,
+) -> Result<(), TreeEndError> {
+    let staged = tree.captured.as_ref().filter(|_| landing == Landing::Now);
+    if let Some(captured) = staged.filter(|it| tree.has_result(it))
+        && !trees::is_whole(&layer(run, tree), &tree.from, captured)?
+    {
+        tree.captured = None;
+        forget_unset(tree)?;
+    }
+    if tree.captured.is_none() {
+        tree.captured = Some(capture(run, record, tree)?);
+    }
+    Ok(())
+}
+
+/// Takes back what was noted of references and not set: they would name what is not there.
+fn forget_unset(tree: &mut TreeRecord) -> Result<(), TreeEndError> {
+    let TreeOrigin::Git(git) = &tree.from else { return Ok(()) };
+    let [_, common] = &git.places;
+    let dir = trees::open(common)?;
+    let mut set = Vec::new();
+    for noted in &tree.landed {
+        if reference(&OsFs, dir.as_fd(), &noted.name)?.as_ref() == Some(&noted.new) {
+            set.push(noted.clone());
+        }
+    }
+    tree.landed = set;
+    Ok(())
 }
 
 /// Writes down what is going to be set, so that it can be taken back whatever happens meanwhile.
@@ -185,7 +216,8 @@ fn capture(run: &RunDir, record: &Record, tree: &TreeRecord) -> Result<Captured,
     };
     let command = record.command.to_string_lossy().replace(char::is_control, "?");
     let message = format!("endow run {}: {command}", record.id);
-    let time = Moment::from(SystemTime::now()).seconds;
+    // One that is made again is the same commit.
+    let time = record.ended.unwrap_or_else(|| Moment::from(SystemTime::now())).seconds;
     Ok(trees::capture(&layer(run, tree), git, &Signed { time, message: &message })?)
 }
 

@@ -11,10 +11,11 @@ use endow_policy::in_one_line;
 use endow_vfs::fs::{Errno, Fs, Kind, Open, OsFs};
 use endow_vfs::git_dir::packed_refs;
 use endow_vfs::git_tree::{Id, Places, Repository};
-use endow_vfs::state::{GitRecord, Place};
+use endow_vfs::state::{GitRecord, Place, TreeOrigin};
 use endow_vfs::tree::{RemoveError, remove_tree};
 use endow_vfs::working_copy::{self, Captured, REFERENCES, Source};
 
+use super::cas_capture::is_sound;
 use crate::confined::{self, ConfinedError, Reach};
 
 /// The objects that are to be added to the repository, beside the layer: an object directory, as
@@ -88,7 +89,20 @@ pub(crate) fn capture(
         captured.and_then(|captured| serde_json::to_vec(&captured).map_err(|it| it.to_string()))
     });
     let answer = answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)?;
-    serde_json::from_slice(&answer).map_err(|error| CaptureError::Content(error.to_string()))
+    let captured = serde_json::from_slice(&answer);
+    let captured = captured.map_err(|error| CaptureError::Content(error.to_string()))?;
+    written_out(staging.as_fd(), captured)
+}
+
+/// Writes what is staged to the disk, before a record says that it is.
+pub(super) fn written_out(
+    staging: BorrowedFd<'_>,
+    captured: Captured,
+) -> Result<Captured, CaptureError> {
+    if captured.objects > 0 {
+        OsFs.sync_all(staging).map_err(failed("write out", Path::new(STAGED)))?;
+    }
+    Ok(captured)
 }
 
 /// The layer of a command's changes, opened.
@@ -174,6 +188,34 @@ pub(crate) fn descends(
         let repository = Repository::open_at(&places).map_err(|error| in_one_line(&error))?;
         working_copy::descends(&repository, &id(commit)?, &id(old)?)
             .map_err(|error| in_one_line(&error))
+    });
+    answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)
+}
+
+/// Returns whether what was staged some time ago can land as it is.
+pub(crate) fn is_whole(
+    layer: &Path,
+    from: &TreeOrigin,
+    captured: &Captured,
+) -> Result<bool, CaptureError> {
+    match from {
+        TreeOrigin::Git(git) => is_whole_in(layer, git, captured),
+        TreeOrigin::Cas(cas) => is_sound(layer, cas, &captured.tip),
+    }
+}
+
+fn is_whole_in(layer: &Path, git: &GitRecord, captured: &Captured) -> Result<bool, CaptureError> {
+    let (mut places, _held) = places(git)?;
+    let staged = layer.join(STAGED);
+    let Ok(staging) = OsFs.open_canonical(&staged) else { return Ok(false) };
+    places.objects.push(staged);
+    let tips = captured.references.values().chain([&captured.tip]).map(|it| it.parse::<Id>());
+    let Ok(tips) = tips.collect::<Result<Vec<_>, _>>() else { return Ok(false) };
+    let read = places.git.iter().chain(&places.objects).cloned().collect();
+    let reach = Reach { read, keep: vec![staging.as_fd()], ..Reach::default() };
+    let answer = confined::run(&reach, || {
+        let repository = Repository::open_at(&places).map_err(|error| in_one_line(&error))?;
+        Ok(working_copy::is_whole(&OsFs, staging.as_fd(), &repository, &tips))
     });
     answer.map_err(CaptureError::Confined)?.map_err(CaptureError::Content)
 }

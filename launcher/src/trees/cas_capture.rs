@@ -12,7 +12,7 @@ use endow_vfs::state::{self, CasRecord, RunDir};
 use endow_vfs::tree::remove_tree;
 use endow_vfs::working_copy::Captured;
 
-use super::capture::{CaptureError, Layer, STAGED, UPPER, failed, layer_at};
+use super::capture::{CaptureError, Layer, STAGED, UPPER, failed, layer_at, written_out};
 use crate::confined::{self, Reach, Service};
 
 /// Stages what a command left; `layer` is the path of its layer's directory. What an earlier try
@@ -28,7 +28,8 @@ pub(crate) fn capture_cas(layer: &Path, record: &CasRecord) -> Result<Captured, 
     };
     let answer =
         confined::run(&reach, || staged(source, (upper.as_fd(), staging.as_fd()), base, None));
-    captured(answer.map_err(CaptureError::Confined)?)
+    let captured = captured(answer.map_err(CaptureError::Confined)?)?;
+    written_out(staging.as_fd(), captured)
 }
 
 /// Stages what is above a tree of the store; the answer is in JSON.
@@ -130,6 +131,15 @@ pub(crate) fn land_cas(layer: &Path, record: &CasRecord, tip: &str) -> Result<()
     let publishing = store.publish().map_err(content)?;
     land(&layer.join(STAGED), &publishing, tip)?;
     publishing.sync().map_err(content)
+}
+
+/// Returns whether what was staged some time ago can be published as it is.
+pub(super) fn is_sound(layer: &Path, record: &CasRecord, tip: &str) -> Result<bool, CaptureError> {
+    let store = Store::open(&OsFs, record.store.as_path());
+    let store = store.map_err(|error| CaptureError::Content(in_one_line(&error)))?;
+    let staged = layer.join(STAGED);
+    let Ok(staging) = OsFs.open_canonical(&staged) else { return Ok(false) };
+    Ok(cas::is_sound(&OsFs, (staging.as_fd(), &staged), &store, &digest(tip)?))
 }
 
 fn land(staged: &Path, publishing: &Publishing<'_>, tip: &str) -> Result<(), CaptureError> {

@@ -26,7 +26,7 @@ use endow_vfs::trees::{
     Begun, Building, ContentName, Made, TreeCache, TreeError, TreeKey, write_manifest,
 };
 
-pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, open};
+pub(crate) use capture::{CaptureError, STAGED, Signed, capture, descends, is_whole, open};
 pub(crate) use cas::{BaseLease, copy, lease_base, read as read_content, store};
 pub(crate) use cas_capture::{Capturer, capture_cas, land_cas};
 pub(crate) use collect::Collection;

@@ -126,6 +126,23 @@ fn waiting_changes_are_applied_later() {
 }
 
 #[test]
+fn staged_objects_that_were_lost_are_made_again() {
+    let world = project();
+    let base = put(&world, ".");
+    change(&world, &base, &["--sync", "review"], EDITS).0.ok();
+    // As a loss of power leaves them.
+    let runs = world.state().join("runs");
+    let staged =
+        format!("find {} -name work -prune -o -path '*/objects/??/*' -type f", runs.display());
+    assert_ne!(world.bare(&format!("{staged} -print")).ok(), "", "something is staged");
+    world.bare(&format!("{staged} -exec truncate -s 0 {{}} +")).ok();
+    let applied = said(&mut world.endow(["apply", "--json"]));
+    let applied: Value = serde_json::from_str(applied.ok()).expect("JSON");
+    assert_eq!(digest(&applied), put_changed(&world, EDITS));
+    cas(&world, &["verify"]).ok();
+}
+
+#[test]
 fn tree_that_is_changed_stays_in_the_store() {
     let world = project();
     let base = put(&world, ".");

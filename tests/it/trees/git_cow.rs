@@ -161,6 +161,39 @@ fn branch_only_goes_forward() {
     assert!(to("main", "echo 1 >a").fails(125).contains("branch main is checked out"));
 }
 
+/// Takes the bytes of what is staged away, as a loss of power does.
+fn lose_staged(world: &World) {
+    let runs = world.state().join("runs");
+    let staged =
+        format!("find {} -name work -prune -o -path '*/objects/??/*' -type f", runs.display());
+    assert_ne!(said(world, &format!("{staged} -print")), "", "something is staged");
+    said(world, &format!("{staged} -exec chmod u+w {{}} + -exec truncate -s 0 {{}} +"));
+}
+
+#[test]
+fn staged_objects_that_were_lost_are_made_again() {
+    let world = repository("");
+    changed(&world, &["--sync", "review"], "echo 1 >a; rm file").ok();
+    lose_staged(&world);
+    crate::harness::said(&mut world.endow(["apply"])).ok();
+    let name = reference(&world);
+    assert_eq!(said(&world, &format!("git diff --name-status HEAD {name}")), "A\ta\nD\tfile");
+    assert_eq!(said(&world, "git fsck --full --strict 2>&1"), "");
+    assert_eq!(world.states(), ["applied"]);
+}
+
+/// No reference led to it, so that nothing kept it there.
+#[test]
+fn objects_that_the_repository_collected_are_made_again() {
+    let world = repository("");
+    said(&world, "echo odd | git hash-object -w --stdin");
+    changed(&world, &["--sync", "review"], "echo odd >a").ok();
+    said(&world, "git prune --expire=now");
+    crate::harness::said(&mut world.endow(["apply"])).ok();
+    assert_eq!(said(&world, &format!("git show {}:a", reference(&world))), "odd");
+    assert_eq!(said(&world, "git fsck --full --strict 2>&1"), "");
+}
+
 #[test]
 fn result_waits_is_applied_and_taken_back() {
     let world = repository("");

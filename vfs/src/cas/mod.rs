@@ -27,7 +27,7 @@ mod temporary;
 mod testing;
 mod tree;
 
-pub use capture::{CaptureError, ChangedSource, capture, export, land_staged, unchanged};
+pub use capture::{CaptureError, ChangedSource, capture, export, is_sound, land_staged, unchanged};
 pub use closure::{closure, fetch_all};
 pub use digest::{Digest, DigestError, Hasher};
 pub use gc::{Closed, GcProgress, GcReport, gc};

@@ -215,7 +215,7 @@ impl Repository {
         Reader::new(self)
     }
 
-    pub(super) fn is_partial(&self) -> bool {
+    pub(crate) fn is_partial(&self) -> bool {
         self.format.is_partial
     }
 

@@ -27,6 +27,7 @@ mod reference;
 mod start;
 mod trees;
 mod verify;
+mod whole;
 mod work_tree;
 
 pub use capture::RefusedPath;
@@ -37,6 +38,7 @@ pub use index::write_index;
 pub use land::{LandError, descends, land_objects};
 pub use reference::{Landed, put_reference, reference, take_reference};
 pub use start::{BORROWED, REFERENCES, Start, make, packed};
+pub use whole::is_whole;
 
 #[cfg(test)]
 mod tests;

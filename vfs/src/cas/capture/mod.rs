@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use error::CaptureError;
 pub use export::export;
-pub use land::land_staged;
+pub use land::{is_sound, land_staged};
 
 use super::{Digest, Store};
 use crate::fs::{Errno, Fs, Kind};

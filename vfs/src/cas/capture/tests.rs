@@ -414,3 +414,27 @@ fn file_and_directory(fs: &dyn Fs) -> Result<String, CaptureError> {
     std::fs::write(case.path("d/g"), "y").expect("written");
     Ok(case.capture_through(fs, Bounds::default(), None)?.tip)
 }
+
+#[test]
+fn what_was_staged_is_sound_until_it_is_damaged() {
+    let case = Case::new(&of([("f", file("x"))]));
+    fs::write(case.path("g"), "y").expect("written");
+    let tip: Digest = case.capture().expect("captured").tip.parse().expect("a digest");
+    let staging = fs::File::open(case.staging.path()).expect("opened");
+    let store = store(&case.scratch);
+    let is_still_sound = || is_sound(&OsFs, (staging.as_fd(), case.staging.path()), &store, &tip);
+    assert!(is_still_sound());
+    let digits = Digest::of(b"y").to_hex();
+    let (fan, name) = digits.split_at(2);
+    let object = case.staging.path().join(fan).join(name);
+    for text in ["", "z"] {
+        fs::write(&object, text).expect("written");
+        assert!(!is_still_sound(), "{text:?}");
+    }
+    fs::write(object, "y").expect("written");
+    assert!(is_still_sound());
+    let digits = tip.to_hex();
+    let (fan, name) = digits.split_at(2);
+    fs::remove_file(case.staging.path().join(fan).join(name)).expect("removed");
+    assert!(!is_still_sound());
+}

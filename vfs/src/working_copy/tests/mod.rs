@@ -13,6 +13,7 @@ mod references;
 mod shallow;
 mod size;
 mod sparse;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
