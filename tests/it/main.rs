@@ -27,6 +27,7 @@ mod init;
 mod kept_changes;
 mod kept_clock;
 mod kept_gone;
+mod kept_held;
 mod kept_killed;
 mod kept_repositories;
 mod kept_runs;

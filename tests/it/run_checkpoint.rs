@@ -47,7 +47,7 @@ fn names_without_content(list: &str) -> usize {
 }
 
 /// Waits until the tree is recorded, then does what the script says.
-fn run_recorded(world: &World, options: &[&str], script: &str) -> i32 {
+pub(crate) fn run_recorded(world: &World, options: &[&str], script: &str) -> i32 {
     let script = format!("echo in; read go; {script}");
     let words = [&LIVE[..], options, &["--", "sh", "-c", &script]].concat();
     let mut command = world.endow(words);
