@@ -7,12 +7,11 @@ use super::locked::Picked;
 use crate::cli::error::CommandError;
 use crate::finish::{Looked, WrittenBack};
 
-/// Returns what of copy-on-write mounts is written back now.
+/// Returns what is written back now, and what a checkpoint can take back.
 pub(crate) fn applied(picked: &Picked) -> Result<ChangeCounts, CommandError> {
     let ledger = picked.ledger()?;
-    let mounts = (0u32..).zip(&picked.record.mounts).filter(|(_, mount)| !mount.live);
     let mut counts = ChangeCounts::default();
-    for (_, kind) in mounts.flat_map(|(number, _)| ledger.applied(number)) {
+    for (_, kind) in picked.targets.numbers().flat_map(|number| ledger.applied(number)) {
         match kind {
             ChangeKind::Created => counts.created += 1,
             ChangeKind::Deleted => counts.deleted += 1,

@@ -153,7 +153,8 @@ fn open(
         let state = picked.state_of()?.unwrap_or(over);
         picked.prune(state);
         if is_begun {
-            picked.recount(state)?;
+            picked.finished = more;
+        let more = picked.recount(state)?;
         }
         picked.set_state(state)?;
     }
@@ -181,11 +182,12 @@ impl Picked {
         Ok(())
     }
 
-    /// Counts anew what is written back and what waits, when a killed process could not tell.
-    fn recount(&mut self, state: RunState) -> Result<(), CommandError> {
+    /// Counts anew what is written back and what waits, when a killed process could not tell; returns how much more
+    /// is written back than it told.
+    fn recount(&mut self, state: RunState) -> Result<ChangeCounts, CommandError> {
         let counted = self.record.changes.unwrap_or_default();
-        // What became of trees and live mounts is in no ledger.
-        let has_more = !self.record.trees.is_empty() || self.record.mounts.iter().any(|it| it.live);
+        // What became of trees is in no ledger.
+        let has_more = !self.record.trees.is_empty();
         let applied = if has_more { counted } else { counts::applied(self)? };
         let left = match state {
             RunState::Waiting if has_more => counted.left,
@@ -194,10 +196,9 @@ impl Picked {
             }
             _ => 0,
         };
-        self.finished = counts::beyond(applied, counted);
         let now = ChangeCounts { left, ..applied };
         self.record.changes = (state != RunState::Undone).then_some(now);
-        Ok(())
+        Ok(counts::beyond(applied, counted))
     }
 
     /// Returns what the paths that were named mean in each mount; everything when none was.
