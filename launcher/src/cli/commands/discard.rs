@@ -37,8 +37,9 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
         output.json(&json!({"version": 1, "run": id, "state": state.word()}));
     }
     let what = if selection.paths.is_some() { "these changes" } else { "the changes" };
-    output.notice(&format!("discarded {what} of {id}"));
+    output.notice(&format!("discarded {what} of {called}"));
     if state == RunState::Applied {
+    let called = picked.called();
         output
             .notice(&format!("what was written back of it stays; `endow undo {id}` takes it back"));
     }

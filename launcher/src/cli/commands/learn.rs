@@ -41,11 +41,12 @@ pub(crate) fn run(args: &LearnArgs, output: &Output) -> Result<ExitCode, Command
 }
 
 fn forget(lessons: &Lessons, output: &Output) -> Result<ExitCode, CommandError> {
-    let count = lessons.forget().map_err(not_kept)?;
+    let forgotten = lessons.forget().map_err(not_kept)?;
     if output.is_json() {
-        output.json(&json!({"forgotten": count}));
+        output.json(&json!({"forgotten": forgotten}));
     } else {
-        output.text(&format!("forgot what {count} runs of this project asked for\n"));
+        let runs = count(forgotten, "run");
+        output.text(&format!("forgot what {runs} of this project asked for\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::exit;
 use crate::cli::output::Output;
 use crate::cli::output::json_text;
+use crate::cli::output::words::count;
 use crate::cli::report::trees;
 use crate::cli::report::write_back;
 use crate::cli::runs::counts;
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let others = reports.iter().filter(|(_, report)| report.is_other_root);
     let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
     let left = Left { gone: picked.gone_applied(&selection)?, others, uncovered };
-    let is_short = tell(&reports, &left, (&id, state), output) || is_short;
+    let is_short = tell(&reports, &left, &picked, output) || is_short;
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
 
@@ -98,14 +99,14 @@ fn nothing_applied(
     }
     if !uncovered.is_empty() {
         let left = Left { gone: Vec::new(), others: Vec::new(), uncovered };
-        tell(&[], &left, (id, picked.record.state), output);
+        tell(&[], &left, picked, output);
         return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
     }
     if is_applied {
         if picked.tell_recorded(output) {
             return Ok(ExitCode::from(exit::NOT_WRITTEN_BACK));
         }
-        output.notice(&format!("the changes of {id} were taken back already"));
+        output.notice(&format!("the changes of {} were taken back already", picked.called()));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(gone) = picked.gone_waiting(&Selection::default()).first() {
@@ -182,10 +183,11 @@ impl Left<'_> {
 fn tell(
     reports: &[OfMount<UndoReport>],
     left: &Left<'_>,
-    (id, state): (&str, RunState),
+    picked: &Picked,
     output: &Output,
 ) -> bool {
     let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
+    let (id, state) = (picked.run.id().as_str(), picked.record.state);
         let whole = |(at, report): &OfMount<UndoReport>| -> Vec<PathBuf> {
             of(report).into_iter().map(|path| at.place(path)).collect()
         };
@@ -224,7 +226,8 @@ fn tell(
         output.warning(&format!("{what}: {}", path.display()));
     }
     let is_left = left.tell(output) || !lacking.is_empty();
-    output.notice(&format!("took back {} changes of {id}", undone.len()));
+    let undone = count(undone.len(), "change");
+    output.notice(&format!("took back {undone} of {}", picked.called()));
     is_left || !changed.is_empty() || !later.is_empty() || !failed.is_empty()
 }
 

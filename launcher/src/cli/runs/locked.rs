@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use endow_policy::{GuestPath, HostPath};
 use endow_vfs::fs::OsFs;
@@ -16,7 +17,7 @@ use super::counts;
 use crate::cli::args::Chosen;
 use crate::cli::error::write_back::is_full;
 use crate::cli::error::{CommandError, Kind};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, table};
 use crate::cli::report::write_back;
 use crate::cli::runs::{Act, Kept, Opened, Verb};
 use crate::finish::{
@@ -412,6 +413,13 @@ impl Picked {
     /// Returns the directory on the host that a mount's paths are relative to.
     pub(crate) fn target(&self, number: u32) -> Option<&Target> {
         self.targets.open.iter().find(|target| target.number == number)
+    }
+
+    /// Returns what the user knows the run by: its command, its id and its age.
+    pub(crate) fn called(&self) -> String {
+        let (command, id) = (self.record.command.to_string_lossy(), self.run.id());
+        let age = SystemTime::now().duration_since(id.time()).unwrap_or_default();
+        format!("`{command}` ({id}, {} ago)", table::age(age))
     }
 
     /// Takes what is written back out of the layers of a run in which more waits. One that can't be
