@@ -36,3 +36,21 @@ fn what_was_discarded_of_a_live_workspace_does_not_come_back() {
     endow(&world, &["apply", "k", ".vscode"]).fails(2);
     assert!(!world.project().join(".vscode").exists());
 }
+
+#[test]
+fn undo_goes_on_to_the_run_before_where_only_held_names_are_left() {
+    let world = World::new();
+    world.bare("echo 1 >file").ok();
+    world.run(&["run", "--name", "first"], "echo 2 >file").ok();
+    let script = "echo 3 >file; mkdir .vscode; echo EVIL >.vscode/tasks.json";
+    assert_eq!(run_recorded(&world, &["--name", "k"], script), 0);
+    let undo = endow(&world, &["undo", "-v"]);
+    undo.ok();
+    assert!(undo.stderr.contains("took back 1 change of `sh` ("), "{}", undo.stderr);
+    assert_eq!(world.read("file"), "2\n");
+    assert_eq!(changes(&world), json!({"created": 0, "modified": 0, "deleted": 0, "left": 2}));
+    let undo = endow(&world, &["undo", "k"]);
+    assert!(undo.fails(2).contains("`endow runs`"), "{}", undo.stderr);
+    endow(&world, &["undo"]).ok();
+    assert_eq!(world.read("file"), "1\n");
+}

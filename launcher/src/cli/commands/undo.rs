@@ -30,8 +30,7 @@ const UNDO: Verb = Verb {
 
 fn was_applied(record: &Record) -> bool {
     let some = record.changes.is_some_and(|it| it.created + it.modified + it.deleted > 0);
-    let is_live = record.mounts.iter().any(|mount| mount.live);
-    record.state == RunState::Applied || some || is_live
+    record.state == RunState::Applied || some
 }
 
 /// Takes the applied changes of a run back.
@@ -116,7 +115,9 @@ fn nothing_applied(
 }
 
 fn nothing_written(id: &str) -> CommandError {
-    CommandError::new(Kind::Usage, "nothing of the run is written back").about(id)
+    CommandError::new(Kind::Usage, "nothing of the run is written back")
+        .about(id)
+        .hint("`endow runs` lists all runs, and what was written back of each")
 }
 
 /// What can't be taken back.
@@ -186,8 +187,8 @@ fn tell(
     picked: &Picked,
     output: &Output,
 ) -> bool {
-    let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
     let (id, state) = (picked.run.id().as_str(), picked.record.state);
+    let paths = |of: fn(&UndoReport) -> Vec<&Path>| -> Vec<PathBuf> {
         let whole = |(at, report): &OfMount<UndoReport>| -> Vec<PathBuf> {
             of(report).into_iter().map(|path| at.place(path)).collect()
         };

@@ -8,6 +8,7 @@ pub(crate) mod sweep;
 pub(crate) mod unguarded;
 
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 
 use endow_policy::{HostPath, Vars};
 use endow_vfs::fs::OsFs;
@@ -15,6 +16,8 @@ use endow_vfs::state::{
     ChangeCounts, FindError, JOURNAL, Listed, Record, RunDir, RunState, StateDir, StateError,
     TreeOrigin, UNDO, Wanted, find,
 };
+use endow_vfs::sync::Ledger;
+use endow_vfs::sync::checkpoint::PLACE;
 
 use super::args::Chosen;
 use super::error::{CommandError, Kind};
@@ -151,7 +154,7 @@ impl Kept {
             });
             let mut places = record.workspace.iter().chain(repositories);
             places.any(|it| self.is_here(it))
-                && ((verb.fits)(record) || verb.act == Act::Undo && self.has_begun(run))
+                && ((verb.fits)(record) || verb.act == Act::Undo && self.has_more(run, record))
         };
         let newest = Wanted::Newest { fits: &fits, states: verb.states };
         find(&self.runs, newest).map_err(|_| {
@@ -165,19 +168,27 @@ impl Kept {
         })
     }
 
-    /// Whether something of a run is written back, or begun to be, of which its record does not tell: endow was killed
-    /// in it, or its disk was full.
-    fn has_begun(&self, run: &Listed) -> bool {
+    /// Whether an undo has anything to do or to name of which the record does not tell: endow was killed in a write-back,
+    /// or its disk was full, or what changed in a live mount can't be taken back.
+    fn has_more(&self, run: &Listed, record: &Record) -> bool {
         let signs: &[&str] = match run.state() {
-            Some(RunState::Interrupted) => &[JOURNAL, finish::LEDGER],
-            Some(RunState::Waiting) => &[JOURNAL],
+            Some(RunState::Interrupted) => &[JOURNAL, finish::LEDGER, PLACE],
+            Some(RunState::Waiting) => &[JOURNAL, PLACE],
             _ => &[],
         };
         let runs = self.state.as_ref().map(|state| state.path().join("runs"));
-        signs.iter().any(|part| {
+        let has_sign = signs.iter().any(|part| {
             let part = runs.as_ref().map(|runs| runs.join(run.id.as_str()).join(part));
             part.is_some_and(|part| part.symlink_metadata().is_ok())
-        })
+        });
+        has_sign || record.mounts.iter().any(|mount| mount.live) && self.has_uncovered(run, record)
+    }
+
+    fn has_uncovered(&self, run: &Listed, record: &Record) -> bool {
+        let dir = self.state.as_ref().and_then(|state| state.look_into_run(&OsFs, &run.id).ok());
+        let ledger = dir.and_then(|dir| Ledger::read(&OsFs, dir.as_fd()).ok()).unwrap_or_default();
+        let mut numbers = (0u32..).zip(&record.mounts).map(|(number, _)| number);
+        numbers.any(|number| ledger.uncovered(number).next().is_some())
     }
 
     /// Whether a run of this workspace had its workspace here: the current directory is in it, and
