@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::harness::{Said, World, said};
 use crate::run_checkpoint::run_recorded;
 
+const REVIEW: [&str; 5] = ["run", "--sync", "review", "--name", "k"];
+
 fn endow(world: &World, words: &[&str]) -> Said {
     said(&mut world.endow(words))
 }
@@ -53,4 +55,36 @@ fn undo_goes_on_to_the_run_before_where_only_held_names_are_left() {
     assert!(undo.fails(2).contains("`endow runs`"), "{}", undo.stderr);
     endow(&world, &["undo"]).ok();
     assert_eq!(world.read("file"), "1\n");
+}
+
+/// The one half of a move is not dropped without the other.
+#[test]
+fn what_was_moved_is_in_the_tree_whatever_is_discarded() {
+    for (script, outside, new) in [
+        ("mv a b", "echo host >b", "b"),
+        ("mkdir -p .github/workflows; mv a .github/workflows/ci.yml", "true", ".github"),
+    ] {
+        let world = World::new();
+        world.bare("echo precious >a; echo b >b; echo x >x").ok();
+        world.run(&REVIEW, &format!("{script}; rm x")).ok();
+        world.bare(outside).ok();
+        let discarded = endow(&world, &["discard", "k", new]);
+        discarded.ok();
+        assert!(discarded.stderr.contains("stays where it was: "), "{}", discarded.stderr);
+        endow(&world, &["apply", "k"]).ok();
+        assert_eq!(world.read("a"), "precious\n", "{script}");
+        assert!(!world.project().join("x").exists(), "the rest is written back");
+    }
+}
+
+#[test]
+fn what_was_moved_out_of_a_removed_directory_is_not_dropped_alone() {
+    let world = World::new();
+    world.bare("mkdir d; echo precious >d/a; echo x >d/x").ok();
+    world.run(&REVIEW, "mv d/a b; rm -r d").ok();
+    let refused = endow(&world, &["discard", "k", "b"]);
+    assert!(refused.fails(2).contains("d/a"), "{}", refused.stderr);
+    endow(&world, &["discard", "k", "b", "d"]).ok();
+    assert_eq!(world.states(), ["discarded"]);
+    assert_eq!(world.read("d/a"), "precious\n");
 }

@@ -32,7 +32,7 @@ pub(crate) use checkpoint::{
     is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
 };
 pub(crate) use clocks::{clock_since, clocks};
-pub(crate) use drop_path::{DropError, drop_path};
+pub(crate) use drop_path::{DropError, drop_changes};
 pub(crate) use fate::{Fate, fate};
 pub(crate) use git_settings::{LeftSettings, left as left_settings};
 pub(crate) use gone::{Gone, Targets};

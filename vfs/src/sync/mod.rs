@@ -70,7 +70,7 @@ pub use journal::{Direction, Ledger};
 pub use lacking::{Lack, Lacking};
 pub use made_like::{digest_if_alike, digest_of, make_like};
 pub use needed::needed;
-pub use plan::{Amend, Operation, Place, SyncPlan, Take, plan};
+pub use plan::{Amend, Operation, Place, SyncPlan, Take, old_places, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
 pub use repository::{Moved, set_aside, unite};
 pub use resettle::{Standing, settle_again, standing};

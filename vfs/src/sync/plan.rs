@@ -12,6 +12,7 @@ use super::{
     Attributes, Change, ChangeKind, ChangeSet, HeldPath, LeftOut, OnConflict, Refused, Resolved,
     Rules, Seen, Winner,
 };
+pub use moved::old_places;
 use verdicts::{Verdict, Verdicts};
 
 /// What is done to a tree, in order, and what is not and why.

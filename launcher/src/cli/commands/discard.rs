@@ -1,13 +1,16 @@
 //! `endow discard`.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_vfs::state::{ChangeCounts, RunState};
+use endow_vfs::tree::DropError as Dropped;
 use serde_json::json;
 
 use crate::cli::args::DiscardArgs;
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
+use crate::cli::report::write_back;
 use crate::cli::runs::counts;
 use crate::cli::runs::locked::{self, Picked, Stuck};
 use crate::cli::runs::stage_directories;
@@ -28,18 +31,23 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
         let id = picked.run.id();
         return Err(error.hint(format!("`endow discard {id}` drops all that waits of it")));
     }
-    let state = match &selection.paths {
-        None => whole(&mut picked)?,
+    let (state, moved) = match &selection.paths {
+        None => (whole(&mut picked)?, Vec::new()),
         Some(_) => part(&mut picked, &selection)?,
     };
     let id = picked.run.id().as_str();
     if output.is_json() {
         output.json(&json!({"version": 1, "run": id, "state": state.word()}));
     }
+    let called = picked.called();
     let what = if selection.paths.is_some() { "these changes" } else { "the changes" };
     output.notice(&format!("discarded {what} of {called}"));
+    if !moved.is_empty() {
+        let names: Vec<String> = moved.iter().map(|path| path.display().to_string()).collect();
+        let names = write_back::some(&names);
+        output.warning(&format!("what was moved there stays where it was: {names}"));
+    }
     if state == RunState::Applied {
-    let called = picked.called();
         output
             .notice(&format!("what was written back of it stays; `endow undo {id}` takes it back"));
     }
@@ -57,11 +65,20 @@ fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     Ok(state)
 }
 
-fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandError> {
-    let before = counts::waiting(&picked.look()?);
-    for (number, path) in selection.paths.iter().flatten() {
-        let Some(target) = picked.target(*number) else { continue };
-        finish::drop_path(target, path)?;
+/// Drops what waits at some paths; returns the places, too, where what was moved to these stays.
+fn part(
+    picked: &mut Picked,
+    selection: &Selection,
+) -> Result<(RunState, Vec<PathBuf>), CommandError> {
+    let looked = picked.look()?;
+    let before = counts::waiting(&looked);
+    let mut moved = Vec::new();
+    for one in &looked {
+        let Some(target) = picked.target(one.number) else { continue };
+        let named = selection.paths.iter().flatten().filter(|(number, _)| *number == one.number);
+        let named: Vec<&Path> = named.map(|(_, path)| path.as_path()).collect();
+        let old = finish::drop_changes(target, one, &named)?;
+        moved.extend(old.iter().map(|path| one.at.place(path)));
     }
     let state = picked.state_of()?.unwrap_or(RunState::Discarded);
     let left = match picked.record.changes {
@@ -73,7 +90,7 @@ fn part(picked: &mut Picked, selection: &Selection) -> Result<RunState, CommandE
     };
     note_left(picked, left);
     picked.set_state(state)?;
-    Ok(state)
+    Ok((state, moved))
 }
 
 /// Notes how many changes wait now.
@@ -85,10 +102,14 @@ fn note_left(picked: &mut Picked, left: u64) {
 impl From<DropError> for CommandError {
     fn from(error: DropError) -> Self {
         let kind = match error {
-            DropError::Part(_) => Kind::Usage,
-            DropError::Io(..) | DropError::Left(..) => Kind::Setup,
+            DropError::Moved(_) | DropError::Drop(Dropped::Part(_)) => Kind::Usage,
+            DropError::Drop(Dropped::Io(..) | Dropped::Left(..)) => Kind::Setup,
         };
         let this = Self::new(kind, error.to_string()).because(&error);
-        if kind == Kind::Usage { this.hint("discard the directory as a whole") } else { this }
+        match error {
+            DropError::Moved(_) => this.hint("discard that directory as a whole, too"),
+            DropError::Drop(Dropped::Part(_)) => this.hint("discard the directory as a whole"),
+            DropError::Drop(_) => this,
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! What a run moved to where it can't go stays where it was, so that it is in the tree at one place.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use super::verdicts::Verdict;
 use crate::fs::Kind;
 use crate::sync::change::Traits;
-use crate::sync::{Change, ChangeKind, Refusal};
+use crate::sync::{Change, ChangeKind, ChangeSet, Refusal};
 
 /// Keeps the old places of what is not placed at its new one, all that was in a directory among it;
 /// returns whether anything was kept that had gone.
@@ -30,6 +30,23 @@ pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict], drops: bool) ->
         }
     }
     has_kept
+}
+
+/// Returns where what is dropped was moved from, by the traits that [`keep`] goes by, and is not dropped itself: the
+/// removals there must not be written back any more. Of a directory all that was in it is meant, too.
+pub fn old_places(set: &ChangeSet, is_dropped: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+    let new = set.changes.iter().filter(|it| it.kind != ChangeKind::Attributes);
+    let new = new.filter(|it| is_dropped(&it.path)).filter_map(|it| it.upper);
+    let moved: HashSet<Traits> = new.map(|upper| upper.traits()).collect();
+    let mut places: Vec<PathBuf> = Vec::new();
+    for change in set.changes.iter().filter(|it| it.kind == ChangeKind::Deleted) {
+        let is_old = change.host.is_some_and(|host| moved.contains(&host.traits()));
+        let is_in_one = places.last().is_some_and(|top| change.path.starts_with(top));
+        if is_old && !is_in_one && !is_dropped(&change.path) {
+            places.push(change.path.clone());
+        }
+    }
+    places
 }
 
 /// Returns what is new and not placed, with the verdict on its old place.

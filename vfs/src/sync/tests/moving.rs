@@ -79,3 +79,27 @@ fn what_the_host_stands_in_the_way_of_stays_at_the_old_place() {
         assert_eq!([text("m"), text("x/keep")], ["m\n", "k\n"]);
     }
 }
+
+/// Returns the removals that go with what is dropped at some paths.
+fn old_with(world: &World, dropped: &[&str]) -> Vec<String> {
+    let is_dropped = |path: &Path| dropped.iter().any(|it| path.starts_with(it));
+    let places = old_places(&world.collect(), &is_dropped);
+    places.iter().map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn what_is_dropped_at_its_new_place_was_moved_from_the_old_one() {
+    let world = World::new(Where::Same, "mkdir d; echo in > d/in; echo moved > f; echo x > gone");
+    world.guest("mv f g; mv d m; rm gone; echo new > new");
+    for (dropped, expected) in [
+        (&["g"][..], &["f"][..]),
+        (&["m"], &["d"]),
+        (&["m/in"], &["d/in"]),
+        (&["new"], &[]),
+        (&["f"], &[]),
+        (&["g", "f"], &[]),
+        (&[""], &[]),
+    ] {
+        assert_eq!(old_with(&world, dropped), expected, "{dropped:?}");
+    }
+}
