@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use endow_vfs::fs::{Fs, OsFs};
 use endow_vfs::state::{MountRecord, Record, RunDir};
 use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, PLACE, Span, Wanted};
-use endow_vfs::sync::{RunPlace, SyncError};
+use endow_vfs::sync::{Clock, RunPlace, SyncError};
 use rustix::io::Errno;
 
 use super::git_objects;
@@ -17,6 +17,15 @@ use super::{InView, OfMount, Target, WriteBackError};
 
 /// The most time that git gets for all that it is asked for.
 const TIME: Duration = Duration::from_mins(1);
+
+/// Who may have changed a live workspace since the run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// It ended just now.
+    Nobody,
+    /// It was killed, or could not be compared then.
+    Anybody,
+}
 
 /// Returns whether a run has a record of its live workspace that was not compared yet.
 pub(crate) fn is_open(run: &RunDir) -> bool {
@@ -28,7 +37,7 @@ pub(crate) fn is_open(run: &RunDir) -> bool {
 pub(crate) fn settle(
     run: &RunDir,
     record: &Record,
-    targets: &[Target],
+    (targets, since): (&[Target], Since),
 ) -> Result<Option<OfMount<Checkpointed>>, WriteBackError> {
     let live = (0u32..).zip(&record.mounts).find(|(_, mount)| mount.live);
     let Some((number, mount)) = live.filter(|_| is_open(run)) else {
@@ -47,7 +56,10 @@ pub(crate) fn settle(
     let end = end.map_err(|errno| SyncError::Io { action: "read", path: PLACE.into(), errno })?;
     // What changed after a moment that nobody saw is not known to be the run's.
     let end = end.ok_or(WriteBackError::NoEnd)?;
-    let span = Span { root: target.identity, stamp: target.stamp, end, hidden: &hidden };
+    let (root, stamp, clock) = (target.identity, target.stamp, target.clock);
+    // Right at the end there is nothing later, whatever times say.
+    let end = Some(end).filter(|_| clock == Clock::Steady || since == Since::Anybody);
+    let span = Span { root, stamp, end, clock, hidden: &hidden };
     let bring = |objects: BorrowedFd<'_>, wanted: &[Wanted], found: &mut Found<'_>| {
         bring(run, objects, wanted, found)
     };

@@ -29,7 +29,7 @@ mod write_back;
 
 pub(crate) use at_home::left_at_home;
 pub(crate) use checkpoint::{
-    is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
+    Since, is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
 };
 pub(crate) use clocks::{clock_since, clocks};
 pub(crate) use drop_path::{DropError, drop_changes};
@@ -237,7 +237,7 @@ fn checkpointed(
     let settled = settled.and_then(|targets| {
         match targets.gone.iter().find(|gone| gone.is_live && checkpoint::is_open(run)) {
             Some(gone) => Err(gone.error().into()),
-            None => checkpoint::settle(run, record, &targets.open),
+            None => checkpoint::settle(run, record, (&targets.open, Since::Nobody)),
         }
     });
     settled.transpose()

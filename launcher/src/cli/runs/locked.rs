@@ -21,7 +21,7 @@ use crate::cli::output::{Output, table};
 use crate::cli::report::write_back;
 use crate::cli::runs::{Act, Kept, Opened, Verb};
 use crate::finish::{
-    self, Gone, Landing, Looked, OfMount, Selection, Target, Targets, WriteBackError,
+    self, Gone, Landing, Looked, OfMount, Selection, Since, Target, Targets, WriteBackError,
 };
 
 /// Whatever has become of it.
@@ -136,7 +136,8 @@ fn open(
         picked.finish_begun(stuck, output)?;
     }
     let open = &picked.targets.open;
-    let settled = match finish::settle_checkpoint(&picked.run, &picked.record, open) {
+    let since = (open.as_slice(), Since::Anybody);
+    let settled = match finish::settle_checkpoint(&picked.run, &picked.record, since) {
         // Its copies stay until the run is discarded.
         Err(WriteBackError::NoEnd) => None,
         Err(error) if full == Full::Goes && is_full(&error) => None,

@@ -10,7 +10,7 @@ use crate::git_blob::{Name, name_of};
 use crate::sync::apply::number_name;
 use crate::sync::collect::{Buffers, users};
 use crate::sync::root::{Closed, Root};
-use crate::sync::{Identity, Seen, Time};
+use crate::sync::{Clock, Identity, Seen, Time};
 
 /// What became of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,10 @@ pub struct Span<'a> {
     pub root: Identity,
     /// Its start.
     pub stamp: Time,
-    /// Its end: what changed then or later is not the run's.
-    pub end: Time,
+    /// Its end: what changed then or later is not the run's. `None` where nobody else can have changed anything.
+    pub end: Option<Time>,
+    /// Whether what is older by its times is older than the start.
+    pub clock: Clock,
     /// Names that were hidden from it, or that it changed elsewhere.
     pub hidden: &'a [PathBuf],
 }
@@ -183,9 +185,7 @@ impl Comparing<'_> {
                     self.add(path.clone(), Became::Amended { then, now }, is_later);
                 }
                 // Names may have gone before anybody looked.
-                if !self.recorded.listed.contains(&path)
-                    && now.changed.may_be_since(self.of_run.stamp)
-                {
+                if !self.recorded.listed.contains(&path) && self.is_since(&now) {
                     self.uncovered(path.clone(), Left::Changed);
                 }
                 self.stayed.insert(path, (then, now));
@@ -200,8 +200,8 @@ impl Comparing<'_> {
     /// Returns whether a directory has other attributes than it had, and notes both.
     fn has_other_user(&mut self, path: &Path, now: &Seen) -> Result<bool> {
         // None was set since where its time of change is older.
-        let is_as_old = !now.changed.may_be_since(self.of_run.stamp);
-        let Some(then) = self.recorded.user(path).filter(|_| !is_as_old) else { return Ok(false) };
+        let is_since = self.is_since(now);
+        let Some(then) = self.recorded.user(path).filter(|_| is_since) else { return Ok(false) };
         let (dir, leaf) = self.root.above(path)?;
         // What can't be read can't be compared.
         let now = self.fs.attributes(dir.at(leaf)).map(users);
@@ -302,7 +302,8 @@ impl Comparing<'_> {
 
     /// Judges a path that was not recorded; returns whether what is in it is to be looked at.
     fn unrecorded(&mut self, path: PathBuf, now: Seen) -> bool {
-        if now.born.is_some_and(|born| born >= self.of_run.end) {
+        let is_younger = now.born.zip(self.of_run.end).is_some_and(|(born, end)| born >= end);
+        if is_younger && self.of_run.clock == Clock::Steady {
             return now.kind == Kind::Directory;
         }
         if now.kind == Kind::Other {
@@ -316,7 +317,7 @@ impl Comparing<'_> {
                 self.made.insert(path.clone());
             }
             self.push(path, Became::Created(now));
-        } else if now.changed.may_be_since(self.of_run.stamp) {
+        } else if self.is_since(&now) {
             // It may have been there before, or be all that is left of what was.
             self.uncovered(path, self.why(&now));
         }
@@ -330,8 +331,13 @@ impl Comparing<'_> {
         is_younger || self.known.contains(&(now.ino, now.born))
     }
 
+    /// Returns whether something may have changed since the run began.
+    fn is_since(&self, now: &Seen) -> bool {
+        self.of_run.clock == Clock::SetBack || now.changed.may_be_since(self.of_run.stamp)
+    }
+
     fn is_later(&self, now: &Seen) -> bool {
-        now.changed.may_be_since(self.of_run.end)
+        self.of_run.end.is_some_and(|end| now.changed.may_be_since(end))
     }
 
     /// Returns why a change can't be taken back of which nothing is kept.

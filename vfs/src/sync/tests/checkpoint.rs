@@ -51,24 +51,25 @@ pub(super) fn recorded_by(
 }
 
 pub(super) fn settled(world: &World, hidden: &[PathBuf]) -> Checkpointed {
-    settled_at(world, world.stamp_now(), hidden)
+    settled_by(&OsFs, world, Some(world.stamp_now()), hidden)
 }
 
 /// Settles the checkpoint of a run that ended at this time.
 pub(super) fn settled_at(world: &World, end: Time, hidden: &[PathBuf]) -> Checkpointed {
-    settled_by(&OsFs, world, end, hidden)
+    settled_by(&OsFs, world, Some(end), hidden)
 }
 
 pub(super) fn settled_by(
     fs: &dyn Fs,
     world: &World,
-    end: Time,
+    end: Option<Time>,
     hidden: &[PathBuf],
 ) -> Checkpointed {
     let root = world.root_fd();
     let run = RunPlace { dir: world.run.fd(), id: RUN };
     let mount = MountPlace { number: MOUNT, root: root.as_fd(), upper: None };
-    let span = Span { root: world.identity, stamp: world.stamp, end, hidden };
+    let (root_id, stamp, clock) = (world.identity, world.stamp, world.clock);
+    let span = Span { root: root_id, stamp, end, clock, hidden };
     settle(fs, &run, &mount, &span, &|_, _, _| Ok(())).expect("settled")
 }
 

@@ -57,7 +57,7 @@ fn attributes_that_the_state_can_not_keep_are_told() {
         recorded(&world, &[], Limits::default());
         world.host("rm -r d; echo n > f");
         let fs = FaultyFs::lacking(Lack::Attribute, Errno::NOSPC);
-        let settled = settled_by(&fs, &world, world.stamp_now(), &[]);
+        let settled = settled_by(&fs, &world, Some(world.stamp_now()), &[]);
         assert_eq!(left(&settled.uncovered), [("d".to_owned(), Left::Attributes)], "{attribute}");
         forget(&world);
         world.undo(&OsFs).expect("undone");

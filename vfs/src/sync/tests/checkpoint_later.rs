@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::super::checkpoint::{Left, Limits};
 use super::super::testing::*;
 use super::super::*;
-use super::checkpoint::{forget, left, live, recorded, settled, settled_at, told};
+use super::checkpoint::{forget, left, live, recorded, settled, settled_at, settled_by, told};
 use crate::fs::OsFs;
 
 /// A run does `run`, and after its end somebody does `since`; then it is settled.
@@ -141,4 +141,21 @@ fn directory_that_nobody_may_search_comes_back() {
         assert_same(&world.snapshot(), &before, &format!("{mode} {place:?}"));
         world.assert_clean();
     }
+}
+
+/// The start is later than all that the run does.
+#[test]
+fn nothing_is_passed_over_where_the_clock_was_set_back() {
+    let mut world = live(Where::Same, super::TREE);
+    world.stamp.seconds += 3600;
+    world.clock = Clock::SetBack;
+    recorded(&world, &[], Limits::default());
+    world.host("echo run > a/one; echo new > a/new; rm c/c");
+    let settled = settled_by(&OsFs, &world, None, &[]);
+    forget(&world);
+    assert_eq!(told(&settled), ["M a/one", "D c/c"]);
+    assert_eq!(left(&settled.uncovered), [("a/new".to_owned(), Left::Changed)]);
+    let undone = world.undo(&OsFs).expect("undone");
+    assert_eq!((undone.later, undone.changed_since), (paths(&[]), paths(&[])));
+    assert_eq!([text(&world, "a/one"), text(&world, "c/c")], ["one\n", "c\n"]);
 }
