@@ -68,6 +68,16 @@ pub fn is_acl(name: &OsStr) -> bool {
     name == "system.posix_acl_access" || name == "system.posix_acl_default"
 }
 
+/// Takes the ACLs away that a directory has of the one above it: all that is made in it would have them.
+///
+/// # Errors
+/// A failing call.
+pub(crate) fn strip_acls(fs: &dyn Fs, at: At<'_>) -> Result<()> {
+    let attributes = fs.attributes(at)?.into_iter();
+    let mut acls = attributes.filter(|(name, _)| is_acl(name));
+    acls.try_for_each(|(name, _)| fs.remove_attribute(at, &name))
+}
+
 /// One name of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

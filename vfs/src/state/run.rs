@@ -11,7 +11,7 @@ use super::layout::{ASIDE, BEING_MADE, NEW_RECORD, RECORD};
 use super::record::{Record, RecordError};
 use super::removal::set_aside;
 use super::{RunId, StateError};
-use crate::fs::{Errno, Fs, OsFs, Result as FsResult, write_all};
+use crate::fs::{At, Errno, Fs, OsFs, Result as FsResult, strip_acls, write_all};
 use crate::tree::{measure_tree, remove_tree};
 
 /// No record is larger.
@@ -336,9 +336,11 @@ impl Drop for RunDir {
     }
 }
 
+/// Makes a directory whose layers become part of the user's tree: they must not have an ACL of the state directory's.
 fn make_locked(fs: &dyn Fs, at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     fs.make_dir(at, name, 0o700)?;
     let dir = fs.open_dir(at, name)?;
+    strip_acls(fs, At { dir: dir.as_fd(), name: OsStr::new("") })?;
     fs.lock(dir.as_fd())?;
     Ok(dir)
 }

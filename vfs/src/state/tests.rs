@@ -382,3 +382,25 @@ fn lock_ends_with_the_run() {
     assert_eq!(OsFs.lock(again.as_fd()), Ok(()));
     assert_eq!(again.metadata().expect("there").uid(), rustix::process::geteuid().as_raw());
 }
+
+/// What a run leaves in its layers becomes part of the user's tree.
+#[test]
+fn run_has_no_access_list_of_the_state_directory() {
+    const DEFAULT: &str = "system.posix_acl_default";
+    let scratch = Scratch::new();
+    let state = open(&scratch);
+    let runs = fs::File::open(state.path().join("runs")).expect("open");
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, bits) in [(1_u16, 7_u16), (4, 5), (0x20, 5)] {
+        list.extend(tag.to_le_bytes().into_iter().chain(bits.to_le_bytes()));
+        list.extend(u32::MAX.to_le_bytes());
+    }
+    let at = |dir| crate::fs::At { dir, name: OsStr::new("") };
+    match OsFs.set_attribute(at(runs.as_fd()), OsStr::new(DEFAULT), &list) {
+        Err(Errno::OPNOTSUPP) => return,
+        set => set.expect("set"),
+    }
+    let run = state.create_run(&OsFs, &new_id()).expect("a run");
+    let has_lists = OsFs.attributes(at(run.as_fd())).expect("listed");
+    assert_eq!(has_lists, []);
+}

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::home::aside_names;
-use crate::fs::{At, Errno, Fs, Result, is_acl, write_all};
+use crate::fs::{At, Errno, Fs, Result, strip_acls, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
 use crate::sync::journal::UNDO;
@@ -52,7 +52,7 @@ impl Beside<'_> {
             }
             result => result?,
         }
-        self.strip(fs)?;
+        strip_acls(fs, At { dir: self.root, name: self.name })?;
         let stage = fs.open_dir(self.root, self.name)?;
         let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
         self.write_note(fs, (&self.note(), &made))?;
@@ -77,16 +77,6 @@ impl Beside<'_> {
     /// Notes the bits of the root before it is opened up.
     pub(super) fn note_root(&self, fs: &dyn Fs, mode: u32) -> Result<()> {
         self.write_note(fs, (&self.note_of_root(), &mode))
-    }
-
-    /// Takes away the ACLs that it has of the root: all that is staged would have them.
-    fn strip(&self, fs: &dyn Fs) -> Result<()> {
-        let at = At { dir: self.root, name: self.name };
-        let attributes = fs.attributes(at)?.into_iter();
-        for (name, _) in attributes.filter(|(name, _)| is_acl(name)) {
-            fs.remove_attribute(at, &name)?;
-        }
-        Ok(())
     }
 
     /// Takes away what a process that died left, stage, note and the owner's way into the root; tells whether there
