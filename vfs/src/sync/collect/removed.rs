@@ -17,7 +17,10 @@ impl<'a> Collector<'a> {
         above: &Dir<'a>,
         kept: &[OsString],
     ) -> Result<(), SyncError> {
-        let listed = self.host.list(&both.path).map_err(io("open", &both.path))?;
+        let listed = match self.host.list(&both.path) {
+            Ok(listed) => listed,
+            Err(errno) => return self.refuse_unlisted(&both.path, errno),
+        };
         let mut names = self.names(listed.as_fd(), &both.path)?;
         names.retain(|name| kept.binary_search(name).is_err());
         let is_apart = self.is_apart(above, &both.path)?;
@@ -39,17 +42,7 @@ impl<'a> Collector<'a> {
     ) -> Result<(), SyncError> {
         let listed = match self.host.list(path) {
             Ok(listed) => listed,
-            Err(Errno::ACCESS) => {
-                self.refuse_removal(path, Refusal::Unreadable);
-                return Ok(());
-            }
-            Err(Errno::XDEV) => {
-                self.refuse_removal(path, Refusal::MountPoint);
-                return Ok(());
-            }
-            // It went meanwhile: what applies this looks again.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
-            Err(errno) => return Err(io("open", path)(errno)),
+            Err(errno) => return self.refuse_unlisted(path, errno),
         };
         let names = self.names(listed.as_fd(), path)?;
         let dir = self.host.dir(path).map_err(io("open", path))?;
@@ -62,6 +55,40 @@ impl<'a> Collector<'a> {
             self.remove_entry(&dir, path.join(name), conflict, is_changed)?;
         }
         Ok(())
+    }
+
+    /// Refuses to remove what nobody can tell of.
+    fn refuse_unlisted(&mut self, path: &Path, errno: Errno) -> Result<(), SyncError> {
+        let refusal = match errno {
+            Errno::ACCESS => Refusal::Unreadable,
+            Errno::XDEV => Refusal::MountPoint,
+            // It went meanwhile: what applies this looks again.
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => return Ok(()),
+            errno => return Err(io("open", path)(errno)),
+        };
+        self.refuse_removal(path, refusal);
+        if !self.set.changes.iter().rev().any(|change| change.path == path) {
+            self.push_refused(path, refusal);
+        }
+        Ok(())
+    }
+
+    /// Names a directory of both sides that was made again, and is like the host's but for what is in it.
+    fn push_refused(&mut self, path: &Path, refusal: Refusal) {
+        let Some(both) = self.set.directories.get(path).copied() else { return };
+        self.push(Change {
+            path: path.to_owned(),
+            kind: ChangeKind::Attributes,
+            differs: Differs::default(),
+            upper: Some(both.upper),
+            host: Some(both.host),
+            user: Attributed::default(),
+            group: None,
+            is_linked: false,
+            may_be_untouched: false,
+            conflict: None,
+            refused: Some(refusal),
+        });
     }
 
     pub(super) fn refuse_removal(&mut self, path: &Path, refusal: Refusal) {

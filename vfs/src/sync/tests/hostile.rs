@@ -193,3 +193,20 @@ fn more_names_than_are_kept_in_memory_are_refused() {
     assert!(matches!(most(3), Err(SyncError::TooMany { .. })), "{:?}", most(3));
     assert!(matches!(most(4), Ok(4)), "{:?}", most(4));
 }
+
+#[test]
+fn closed_directory_of_the_host_below_one_that_was_made_again_is_named() {
+    if is_root() {
+        return;
+    }
+    let world = World::new(Where::Same, "mkdir -p d/tmp; echo x > d/tmp/x; echo y > y");
+    world.guest("rm -r d/tmp; mkdir d/tmp; echo n > d/tmp/n; echo run > y");
+    world.host("chmod 0 d/tmp");
+    let report = world.sync(OnConflict::Host);
+    world.host("chmod 755 d/tmp");
+    let refused = report.refused.iter().map(|it| (it.path.as_path(), it.reason));
+    let refused: Vec<_> = refused.collect();
+    assert!(refused.contains(&(Path::new("d/tmp"), Refusal::Unreadable)), "{refused:?}");
+    let text = |name| std::fs::read_to_string(world.root().join(name)).expect("a text");
+    assert_eq!([text("y"), text("d/tmp/x")], ["run\n", "x\n"], "the rest is written back");
+}
