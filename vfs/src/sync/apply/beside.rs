@@ -15,7 +15,7 @@ use super::home::aside_names;
 use crate::fs::{At, Errno, Fs, Result, strip_acls, write_all};
 use crate::sync::Identity;
 use crate::sync::collect::is_same_root;
-use crate::sync::journal::UNDO;
+use crate::sync::journal::{self, UNDO};
 use crate::sync::root::{Closed, OPEN, Root};
 use crate::tree::remove_tree;
 
@@ -46,7 +46,7 @@ impl Beside<'_> {
                 if self.standing(fs, &left_of(self.mount))?.is_some() {
                     self.set_aside(fs)?;
                 } else {
-                    fs.remove_dir(self.root, self.name)?;
+                    self.clear_name(fs)?;
                 }
                 fs.make_dir(self.root, self.name, 0o700)?;
             }
@@ -56,7 +56,21 @@ impl Beside<'_> {
         let stage = fs.open_dir(self.root, self.name)?;
         let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
         self.write_note(fs, (&self.note(), &made))?;
+        self.sync_note(fs)?;
         Ok((stage, true))
+    }
+
+    /// Frees the name of what the run does not know: after a loss of power it may be a stage of which the note is gone.
+    /// While a journal says what is in it, it stays.
+    fn clear_name(&self, fs: &dyn Fs) -> Result<()> {
+        match fs.remove_dir(self.root, self.name) {
+            Err(Errno::NOTEMPTY) if !self.has_journal(fs) => self.set_aside(fs),
+            result => result,
+        }
+    }
+
+    fn has_journal(&self, fs: &dyn Fs) -> bool {
+        journal::has_journal(fs, self.run).unwrap_or(true)
     }
 
     /// Gives a stage that was given up with its mount another name: what it holds may be the user's.
@@ -149,6 +163,15 @@ impl Beside<'_> {
 
     fn note_of_root(&self) -> PathBuf {
         Path::new(UNDO).join(format!("root-m{:03}", self.mount))
+    }
+
+    /// What is staged is found again by the note alone: that is on the disk before.
+    fn sync_note(&self, fs: &dyn Fs) -> Result<()> {
+        let note = fs.open_file(self.run, self.note().as_os_str())?;
+        fs.sync_file(note.as_fd())?;
+        let undo = fs.open_dir(self.run, OsStr::new(UNDO))?;
+        fs.sync_file(undo.as_fd())?;
+        fs.sync_file(self.run)
     }
 
     fn write_note(&self, fs: &dyn Fs, (note, value): (&Path, &impl Serialize)) -> Result<()> {

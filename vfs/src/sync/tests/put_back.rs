@@ -138,3 +138,17 @@ fn stage_of_another_run_is_taken_from_nobody() {
     assert!(report.refused.iter().all(|it| it.reason == Refusal::Reserved), "{report:?}");
     assert_eq!(content(&world, ".endow-r9-stage/1/f"), "o");
 }
+
+/// After a loss of power, or where somebody else made it.
+#[test]
+fn stage_without_a_note_gets_another_name() {
+    let world = World::new(Where::Elsewhere, "echo old > f");
+    world.guest("echo new > f");
+    world.host("mkdir .endow-r1-1-stage; echo theirs > .endow-r1-1-stage/it");
+    assert!(world.sync(OnConflict::Host).is_complete());
+    assert_eq!(content(&world, "f"), "new");
+    let kept = world.snapshot().keys().filter(|path| path.ends_with("it")).count();
+    assert_eq!(kept, 1);
+    world.undo(&OsFs).expect("undone");
+    assert_eq!(content(&world, "f"), "old");
+}
