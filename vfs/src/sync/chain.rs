@@ -5,19 +5,18 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::Seen;
-use super::journal::{Act, Ledger, Step};
+use super::journal::{Act, Step};
 use crate::fs::Kind;
 
-/// Returns the numbers of steps of a mount that later ones of the ledger, which `is_undone` chooses,
-/// did not follow: what they left was replaced by somebody else, whose version comes back.
-pub(super) fn superseded(
-    ledger: &Ledger,
-    mount: u32,
+/// Returns the numbers of steps below a root that later ones, which `is_undone` chooses, did not follow: what they
+/// left was replaced by somebody else, whose version comes back.
+pub(super) fn superseded<'s>(
+    steps: impl Iterator<Item = &'s Step>,
     is_undone: impl Fn(&Step) -> bool,
 ) -> HashSet<u32> {
     // Attributes of what the same write-back made belong to that.
     let is_own = |step: &&Step| step.act != Act::Amend || step.old.is_some();
-    let mut steps: Vec<&Step> = ledger.steps(mount).filter(is_own).collect();
+    let mut steps: Vec<&Step> = steps.filter(is_own).collect();
     steps.sort_by_key(|step| std::cmp::Reverse(step.number));
     let (mut before, mut superseded) = (HashMap::<&Path, Option<Seen>>::new(), HashSet::new());
     let mut broken: HashSet<PathBuf> = HashSet::new();

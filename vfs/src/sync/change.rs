@@ -63,6 +63,16 @@ impl From<&Node> for Identity {
     }
 }
 
+impl Identity {
+    /// Returns whether both are the same directory.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        // Device numbers may change when the machine starts; a time of birth does not, where it is kept.
+        self.ino == other.ino
+            && self.born == other.born
+            && (self.born.is_some() || self.dev == other.dev)
+    }
+}
+
 /// What stood at a path when it was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {

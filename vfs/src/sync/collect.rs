@@ -405,11 +405,7 @@ fn know_renamed(changes: &mut [Change]) {
 
 /// Returns whether a root is still the directory that it was.
 pub(super) fn is_same_root(root: &Node, expected: &Identity) -> bool {
-    let found = Identity::from(root);
-    // Device numbers may change when the machine starts; a time of birth does not, where it is kept.
-    found.ino == expected.ino
-        && found.born == expected.born
-        && (found.born.is_some() || found.dev == expected.dev)
+    Identity::from(root).is_same(expected)
 }
 
 fn is_whiteout(node: &Node) -> bool {

@@ -322,6 +322,17 @@ impl Ledger {
         Self::publish(fs, undo.as_fd()).map_err(io("write", Path::new(LEDGER)))
     }
 
+    /// Returns a ledger with what was written back to a mount below the roots that are meant.
+    pub(super) fn below_roots(&self, mount: u32, is_meant: &dyn Fn(&Identity) -> bool) -> Self {
+        let of_batch = |batch: &Batch| {
+            let parts = batch.mounts.iter().filter(|it| it.mount == mount && is_meant(&it.root));
+            Batch { mounts: parts.cloned().collect(), ..*batch }
+        };
+        let batches = self.batches.iter().map(of_batch).collect();
+        let (settled, merged) = (self.settled.clone(), self.merged.clone());
+        Self { batches, settled, merged, uncovered: Vec::new(), ..*self }
+    }
+
     /// Returns what of a mount can be undone, in the order in which it was done.
     pub fn applied(&self, mount: u32) -> impl Iterator<Item = (&Path, ChangeKind)> {
         self.steps(mount).filter_map(|step| step.change.map(|kind| (step.path.as_path(), kind)))

@@ -17,7 +17,7 @@ use super::apply::{
 };
 use super::collect::{io, is_same_root};
 use super::journal::{self, Batch, Direction, Ledger};
-use super::{Failed, Lacking, Restored, SyncError, follow};
+use super::{Failed, Identity, Lacking, Restored, SyncError, follow};
 use crate::fs::Fs;
 
 /// What became of an undo in one mount.
@@ -50,8 +50,8 @@ pub struct UndoReport {
 /// Of a git directory that was there before, objects stay, and are no part of the run any more; where the
 /// repository stands is taken back as a whole, or not at all when somebody moved it since.
 ///
-/// A directory that was removed as a whole comes back as a whole when any path in it is selected. A mount whose
-/// root is another directory by now is left alone, and told.
+/// A directory that was removed as a whole comes back as a whole when any path in it is selected. What was
+/// written below another directory than is the mount's root by now is left alone, and told.
 ///
 /// # Errors
 /// Before the journal holds, nothing has changed. Afterwards [`super::resume()`] goes on.
@@ -140,23 +140,31 @@ impl<'a> Planned<'a> {
     ) -> Result<(), SyncError> {
         let chosen = |path: &Path| selected(mount.number, path);
         let mut report = UndoReport { mount: mount.number, ..UndoReport::default() };
-        if !is_root(self.fs, mount, &self.ledger)? {
-            report.is_other_root = self.ledger.applied(mount.number).any(|(path, _)| chosen(path));
-        } else if self.ledger.knows(mount.number) {
-            self.add_known(mount, (&chosen, doubt), &mut report)?;
+        let root = self.fs.node(mount.root, OsStr::new(""));
+        let root = root.map_err(io("look at", Path::new("")))?;
+        // A directory that stands in the place of the one that was written to holds nothing of the run.
+        let is_here = |it: &Identity| is_same_root(&root, it);
+        let elsewhere = self.ledger.below_roots(mount.number, &|it| !is_here(it));
+        report.is_other_root = elsewhere.applied(mount.number).any(|(path, _)| chosen(path));
+        let is_divided = elsewhere.knows(mount.number);
+        let here = is_divided.then(|| self.ledger.below_roots(mount.number, &is_here));
+        if here.as_ref().unwrap_or(&self.ledger).knows(mount.number) {
+            self.add_known(mount, (here.as_ref(), &chosen, doubt), &mut report)?;
         }
         self.reports.push(report);
         Ok(())
     }
 
-    /// Adds a mount that was written back to.
+    /// Adds a mount that was written back to; `here` has what was written below its root, where that is not
+    /// all.
     fn add_known(
         &mut self,
         mount: &MountPlace<'a>,
-        (chosen, doubt): (&dyn Fn(&Path) -> bool, Doubt),
+        (here, chosen, doubt): (Option<&Ledger>, &dyn Fn(&Path) -> bool, Doubt),
         report: &mut UndoReport,
     ) -> Result<(), SyncError> {
         let Self { fs, ledger, alone, .. } = self;
+        let ledger = here.unwrap_or(ledger);
         let kept = Repositories::look(*fs, mount, (ledger, alone), &chosen)?;
         let doubtful = Doubtful::of(ledger, mount.number, doubt);
         report.later = doubtful.among(&chosen);
@@ -165,7 +173,7 @@ impl<'a> Planned<'a> {
         let settled = ledger.settled(mount.number);
         let mut workplace = Workplace::open(*fs, self.run, mount, &|root| settled.has(root))?;
         must_move(*fs, &mut workplace, Moves::of_steps(ledger.steps(mount.number)))?;
-        let known = (&*ledger, &alone.files(mount.number), &kept.refreshed);
+        let known = (ledger, &alone.files(mount.number), &kept.refreshed);
         let part = inverse::invert(*fs, &mut workplace, mount, known, (&chosen, report))?;
         self.batch.mounts.push(part);
         self.workplaces.push(workplace);
@@ -211,11 +219,4 @@ fn tell(reports: &mut [UndoReport], batch: &Batch, outcomes: &[Vec<Outcome>]) {
             }
         }
     }
-}
-
-/// A directory that stands in the place of the one that was written to holds nothing of the run.
-fn is_root(fs: &dyn Fs, mount: &MountPlace<'_>, ledger: &Ledger) -> Result<bool, SyncError> {
-    let root = fs.node(mount.root, OsStr::new("")).map_err(io("look at", Path::new("")))?;
-    let mut parts = ledger.batches.iter().flat_map(|batch| &batch.mounts);
-    Ok(parts.all(|part| part.mount != mount.number || is_same_root(&root, &part.root)))
 }

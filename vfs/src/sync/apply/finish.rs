@@ -13,7 +13,7 @@ use crate::sync::collect::io;
 use crate::sync::journal::{
     self, Act, Batch, Direction, Ledger, Merged, MountBatch, Step, publish_journal, remove_journal,
 };
-use crate::sync::{Attributes, Seen, SyncError, Time, room};
+use crate::sync::{Attributes, Identity, Seen, SyncError, Time, room};
 use crate::tree::remove_tree;
 
 /// Writes all that is staged to the disk, and then the journal: from here on the batch goes
@@ -349,9 +349,13 @@ fn strike(ledger: &mut Ledger, part: &MountBatch, outcomes: &[Outcome]) {
         .collect();
     let mut gone: HashSet<u32> = gone.iter().map(|step| step.number).collect();
     // What nothing stands of any more can't be taken back.
-    gone.extend(superseded(ledger, part.mount, |step| gone.contains(&step.number)));
+    let is_here = |root: &Identity| root.is_same(&part.root);
+    let here = ledger.batches.iter().flat_map(|batch| &batch.mounts);
+    let here = here.filter(|known| known.mount == part.mount && is_here(&known.root));
+    let here = here.flat_map(|known| &known.steps);
+    gone.extend(superseded(here, |step| gone.contains(&step.number)));
     let parts = ledger.batches.iter_mut().flat_map(|batch| &mut batch.mounts);
-    for known in parts.filter(|known| known.mount == part.mount) {
+    for known in parts.filter(|known| known.mount == part.mount && is_here(&known.root)) {
         known.steps.retain(|step| !gone.contains(&step.number));
         let made: HashSet<_> = known
             .steps

@@ -298,3 +298,24 @@ fn another_directory_in_the_place_is_left_alone() {
         assert_same(&world.snapshot(), &before, &format!("{place:?} undone"));
     }
 }
+
+#[test]
+fn each_of_two_directories_in_one_place_is_taken_back_where_it_stands() {
+    for place in PLACES {
+        let world = World::new(place, "echo a > a; echo b > b");
+        world.guest("echo run > a; echo run > b");
+        let rules = Rules { only: &|path| path == Path::new("a"), ..rules(OnConflict::Host) };
+        world.apply(&OsFs, &plan(&world.collect(), &rules)).expect("applied");
+        shell(world.tree.path(), "mv root away; mkdir root; echo mine > root/b");
+        world.sync(OnConflict::Guest);
+        let text = |name| std::fs::read_to_string(world.root().join(name)).expect("a text");
+        assert_eq!(text("b"), "run\n");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(undone.is_other_root && undone.undone.contains(&"b".into()), "{undone:?}");
+        assert_eq!(text("b"), "mine\n");
+        shell(world.tree.path(), "mv root other; mv away root");
+        let undone = world.undo(&OsFs).expect("undone");
+        assert!(!undone.is_other_root, "{undone:?}");
+        assert_eq!([text("a"), text("b")], ["a\n", "b\n"], "{place:?}");
+    }
+}

@@ -44,7 +44,7 @@ pub(super) fn invert(
         touched: HashSet::new(),
         now: HashMap::new(),
     };
-    let superseded = superseded(ledger, mount.number, is_chosen);
+    let superseded = superseded(ledger.steps(mount.number), is_chosen);
     for part in &parts {
         for step in part.steps.iter().rev().filter(|step| step.act != Act::Amend) {
             if superseded.contains(&step.number) {
