@@ -9,15 +9,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Source;
-use crate::fs::{Fs, Open};
-use crate::sync::{ChangeKind, ChangeSet, Conflict, Seen};
+use crate::fs::{Fs, Kind, Open};
+use crate::sync::{Change, ChangeKind, ChangeSet, Conflict, Seen};
 
 /// How the names of what stands beside one end.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Makes a conflict of a database, or of what stands beside it, one of all of these.
 pub(super) fn join(fs: &dyn Fs, source: &Source<'_>, set: &mut ChangeSet) {
-    let edited = set.changes.iter().filter(|it| it.kind == ChangeKind::Modified);
+    let is_file = |it: &&Change| it.host.is_some_and(|host| host.kind == Kind::File);
+    let edited = set.changes.iter().filter(is_file);
     let beside = set.changes.iter().filter_map(|it| database(&it.path));
     let found: BTreeSet<PathBuf> = edited.map(|it| it.path.clone()).chain(beside).collect();
     let mut torn = Vec::new();
@@ -60,6 +61,11 @@ fn is_of_host(fs: &dyn Fs, source: &Source<'_>, set: &ChangeSet, path: &Path) ->
         return change.conflict.is_some();
     }
     let above = path.parent().unwrap_or(Path::new(""));
+    // Of a directory that the run removed, all that the host has is a change.
+    let above_it = set.changes.get(set.places(above)).and_then(<[_]>::first);
+    if above_it.is_some_and(|it| it.path == above && it.kind == ChangeKind::Deleted) {
+        return false;
+    }
     let above = fs.open_below(source.root, above, Open::Handle);
     let name = path.file_name().unwrap_or_default();
     let found = above.and_then(|above| fs.node(above.as_fd(), name));

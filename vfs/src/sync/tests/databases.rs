@@ -27,6 +27,8 @@ fn journal_is_not_put_beside_a_database_that_the_host_changed() {
         ("echo run > a.db; echo run > a.db-wal", "echo host > a.db", "a.db b.db"),
         ("echo run > a.db; echo run > a.db-wal", "echo host > a.db-wal", "a.db a.db-wal b.db"),
         ("echo run > a.db-shm", "echo host > a.db-wal", "a.db a.db-wal b.db"),
+        ("rm a.db", "echo host > a.db-wal", "a.db a.db-wal b.db"),
+        ("mv a.db c.db", "echo host > a.db-wal", "a.db a.db-wal b.db c.db"),
     ] {
         let is_all = host == "true";
         assert_eq!(
