@@ -154,9 +154,9 @@ fn open(
         let over = if has_changes { RunState::Applied } else { RunState::Undone };
         let state = picked.state_of()?.unwrap_or(over);
         picked.prune(state);
+        let more = picked.recount(state)?;
         if is_begun {
             picked.finished = more;
-        let more = picked.recount(state)?;
         }
         picked.set_state(state)?;
     }
@@ -299,11 +299,15 @@ impl Picked {
 
     /// Every path that was named must have a change that was written back.
     pub(crate) fn must_be_applied(&self) -> Result<(), CommandError> {
+        if self.paths.is_empty() {
+            return Ok(());
+        }
         let ledger = self.ledger()?;
+        let done = |it: &Target| sync::done(&OsFs, &ledger, it.number, it.root.as_fd());
+        let done: Vec<_> = self.targets.open.iter().map(|it| (it.number, done(it))).collect();
         self.must_name(&|number, path| {
-            let targets = self.targets.open.iter().filter(|it| it.number == number);
-            let done = |it: &Target| sync::done(&OsFs, &ledger, number, it.root.as_fd());
-            targets.flat_map(done).any(|done| done.path.starts_with(path))
+            let mut of_mount = done.iter().filter(|(of, _)| *of == number).flat_map(|(_, all)| all);
+            of_mount.any(|done| done.path.starts_with(path))
         })
     }
 
@@ -411,16 +415,16 @@ impl Picked {
         Ok(Ledger::read(&OsFs, self.run.as_fd()).map_err(WriteBackError::from)?)
     }
 
-    /// Returns the directory on the host that a mount's paths are relative to.
-    pub(crate) fn target(&self, number: u32) -> Option<&Target> {
-        self.targets.open.iter().find(|target| target.number == number)
-    }
-
     /// Returns what the user knows the run by: its command, its id and its age.
     pub(crate) fn called(&self) -> String {
         let (command, id) = (self.record.command.to_string_lossy(), self.run.id());
         let age = SystemTime::now().duration_since(id.time()).unwrap_or_default();
         format!("`{command}` ({id}, {} ago)", table::age(age))
+    }
+
+    /// Returns the directory on the host that a mount's paths are relative to.
+    pub(crate) fn target(&self, number: u32) -> Option<&Target> {
+        self.targets.open.iter().find(|target| target.number == number)
     }
 
     /// Takes what is written back out of the layers of a run in which more waits. One that can't be

@@ -70,12 +70,16 @@ impl Repositories {
         let mut root = Root::new(fs, mount.root, Closed::Stay);
         found.refreshed = refreshed(fs, &mut root, (&all, alone, mount.number));
         let known: HashSet<&Path> = steps().map(|step| step.path.as_path()).collect();
+        let mut within: HashMap<PathBuf, Vec<&Done>> = HashMap::new();
+        for done in &all {
+            if let Some((git_dir, _)) = git.split(&done.path) {
+                within.entry(git_dir).or_default().push(done);
+            }
+        }
         for (git_dir, of_dir) in &dirs {
             let has_more = of_dir.is_made && has_more(fs, &mut root, (git_dir, of_dir), &known);
-            let within: Vec<&Done> =
-                all.iter().filter(|done| of_dir.paths.contains(&done.path)).collect();
-            let within: Vec<&Done> =
-                within.into_iter().filter(|it| is_in_sight(fs, &mut root, it)).collect();
+            let mut within = within.remove(git_dir).unwrap_or_default();
+            within.retain(|it| of_dir.paths.contains(&it.path) && is_in_sight(fs, &mut root, it));
             found.decide((git_dir, of_dir), &within, has_more);
         }
         Ok(found)
