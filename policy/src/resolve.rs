@@ -178,12 +178,13 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     }
     let mut mounts = mounts(composed);
     let mut network = network(composed)?;
-    let secrets = secret::place(&composed.secrets, &mut network)?;
     let mut environment = composed.env.clone();
-    secret::tell(&secrets, &mut environment);
     let ssh_agent = ssh_agent::place(&composed.ssh_agent, vars.uid, &mut mounts, &mut environment)?;
     let bridges = bridge::place(&composed.bridges, &mut mounts, &mut environment, &mut network)?;
     published_once(&network.publish)?;
+    // Behind the bridges: no secret is at a port that these publish.
+    let secrets = secret::place(&composed.secrets, &mut network)?;
+    secret::tell(&secrets, &mut environment);
     if network.mode == NetworkMode::Allow {
         answered_inside(mounts.values_mut());
     }

@@ -21,6 +21,9 @@ pub struct OpenBridges {
     /// Ports of the host's loopback that lead to the same port inside.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<u16>,
+    /// Ports inside at which no login comes back: who is outside would reach a secret, or the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub served: Vec<u16>,
     /// The directories of PATH in which no command can have put a program.
     pub search: Vec<HostPath>,
     /// What commands may write, or may have written: also the workspace of a run that only reads it.
@@ -46,7 +49,8 @@ pub(super) fn plan(
     let same = |port: &PublishedPort| port.host_port == port.port && port.address.is_loopback();
     let published = policy.network.publish.iter().map(|port| port.value).filter(same);
     let published = published.map(|port| port.port).collect();
-    Some(OpenBridges { open, published, search, reach: reach.sources })
+    let served = policy.network.served_ports().into_iter().collect();
+    Some(OpenBridges { open, published, served, search, reach: reach.sources })
 }
 
 impl Builder<'_> {

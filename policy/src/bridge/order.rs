@@ -18,6 +18,8 @@ pub struct BridgeOrder {
     pub search: Vec<String>,
     /// Ports of the host's loopback that lead to the same port inside.
     pub published: Vec<u16>,
+    /// Ports inside at which endow itself serves: no login comes back there.
+    pub served: Vec<u16>,
     /// What commands may write: no program is taken from there.
     pub reach: Vec<String>,
     /// What is this machine, or beside it: no URL leads there unless a bridge names it. Later it comes

@@ -14,6 +14,7 @@ mod tests;
 mod word;
 
 use core::net::IpAddr;
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -87,6 +88,19 @@ impl Network {
         name: &'a HostName,
     ) -> impl Iterator<Item = &'a Stated<HostRule>> {
         self.allow.iter().filter(|rule| rule.value.host.matches_name(name))
+    }
+
+    /// Returns the ports of the loopback inside that are not the command's: those of secrets, of the proxy, and of
+    /// the host's own services.
+    pub fn served_ports(&self) -> BTreeSet<u16> {
+        let endpoints = self.endpoints.iter().map(|it| it.value.port);
+        let proxy = self.proxy.iter().map(|it| it.value);
+        let loopback = self.allow.iter().filter(|it| it.value.host == HostPattern::Loopback);
+        let host = loopback.filter_map(|it| match &it.value.ports {
+            Ports::Some(ports) => Some(ports),
+            Ports::Any => None,
+        });
+        endpoints.chain(proxy).chain(host.flatten().copied()).collect()
     }
 
     /// Returns the rules that state this address themselves, in whatever range.

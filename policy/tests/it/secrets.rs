@@ -79,6 +79,20 @@ fn network_that_is_taken_away_takes_the_endpoint() {
 }
 
 #[test]
+fn no_secret_is_at_the_port_of_a_login() {
+    let with_login = |user: &str, word: &str| {
+        let flags = Flags { bridge: vec![word.to_owned()], ..Flags::default() };
+        policy(&layered(user, "", &flags), &vars())
+    };
+    let placed = with_login(&format!("[secrets]\n{API}"), "oauth:8601").expect("a policy");
+    assert_eq!(placed.network.endpoints[0].value.port, 8602);
+    assert_eq!(placed.network.served_ports(), [8602].into());
+    let chosen = format!("[secrets]\n{}", API.replace(" }", ", port = 1455 }"));
+    let refused = with_login(&chosen, "oauth:1455").expect_err("both have it");
+    assert!(refused.starts_with("taken already: port 1455"), "{refused}");
+}
+
+#[test]
 fn two_things_are_never_at_one_place() {
     let with = |more: &str| format!("[secrets]\n{API}{more}");
     let api = |name: &str, more: &str| {

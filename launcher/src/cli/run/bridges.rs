@@ -80,6 +80,7 @@ fn order(bridges: &OpenBridges, nearby: Nearby) -> BridgeOrder {
     BridgeOrder {
         open: bridges.open.iter().map(|bridge| bridge.value.to_string()).collect(),
         published: bridges.published.clone(),
+        served: bridges.served.clone(),
         search: paths(&bridges.search),
         reach: paths(&bridges.reach),
         nearby,

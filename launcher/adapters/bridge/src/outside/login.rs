@@ -22,6 +22,8 @@ pub(crate) struct Logins {
     any: bool,
     /// Ports that are open anyway.
     published: Vec<u16>,
+    /// Ports inside that are not the command's.
+    served: Vec<u16>,
     open: Vec<(SocketAddr, Instant)>,
 }
 
@@ -43,6 +45,9 @@ pub(crate) enum LoginFault {
          `--bridge oauth:{0}`"
     )]
     Chosen(u16),
+    /// Secrets, the proxy or the host's services are at the port inside: outside, everybody would reach them.
+    #[error("the login comes back to port {0}, at which endow serves inside; try again")]
+    Served(u16),
     /// Too many are under way.
     #[error("{LOGINS_MAX} logins are under way; each has {} minutes", LOGIN_LASTS.as_secs() / 60)]
     TooMany,
@@ -52,9 +57,10 @@ pub(crate) enum LoginFault {
 }
 
 impl Logins {
-    /// Takes what bridges say of it, and the ports that lead inside anyway.
-    pub(crate) fn of(open: &[Bridge], published: Vec<u16>) -> Self {
-        Self { any: open.contains(&Bridge::Oauth(None)), published, open: Vec::new() }
+    /// Takes what bridges say of it, the ports that lead inside anyway, and those that must not.
+    pub(crate) fn of(open: &[Bridge], published: Vec<u16>, served: Vec<u16>) -> Self {
+        let any = open.contains(&Bridge::Oauth(None));
+        Self { any, published, served, open: Vec::new() }
     }
 
     /// Has the port to which a URL's login comes back, if the URL begins one and the port is not
@@ -69,6 +75,9 @@ impl Logins {
         };
         if at.port() < RANDOM_FIRST {
             return Err(LoginFault::Chosen(at.port()));
+        }
+        if self.served.contains(&at.port()) {
+            return Err(LoginFault::Served(at.port()));
         }
         self.open.retain(|(_, since)| now.duration_since(*since) < LOGIN_LASTS);
         let is_known = self.open.iter().any(|(known, _)| *known == at);
@@ -139,7 +148,15 @@ mod tests {
     }
 
     fn logins() -> Logins {
-        Logins::of(&[Bridge::Oauth(None)], vec![40_000])
+        Logins::of(&[Bridge::Oauth(None)], vec![40_000], Vec::new())
+    }
+
+    #[test]
+    fn port_at_which_endow_serves_inside_is_refused() {
+        let port = free(1)[0];
+        let mut logins = Logins::of(&[Bridge::Oauth(None)], Vec::new(), vec![port]);
+        let begun = begin(&mut logins, port, Instant::now());
+        assert!(matches!(begun, Err(LoginFault::Served(it)) if it == port));
     }
 
     #[test]
@@ -213,7 +230,7 @@ mod tests {
             (Bridge::Oauth(Some(1455)), vec![1455]),
             (Bridge::Oauth(None), vec![40_000]),
         ] {
-            let prepared = Logins::of(&[open], published).prepare(&url, Instant::now());
+            let prepared = Logins::of(&[open], published, Vec::new()).prepare(&url, Instant::now());
             assert!(prepared.expect("opened").is_none());
         }
     }

@@ -80,7 +80,7 @@ impl Bridges {
         let browser = way(BridgeKind::Browser)?;
         let (clipboard, notify) = (way(BridgeKind::Clipboard)?, way(BridgeKind::Notify)?);
         let hosts = Hosts::of(&open, order.nearby.clone());
-        let logins = Logins::of(&open, order.published.clone());
+        let logins = Logins::of(&open, order.published.clone(), order.served.clone());
         let started = Started::new(programs);
         Ok(Self { hosts, logins, browser, clipboard, notify, started })
     }

@@ -73,6 +73,7 @@ impl World {
         let order = BridgeOrder {
             open: text(open),
             published: Vec::new(),
+            served: Vec::new(),
             search: self.search.clone(),
             reach: vec![self.path("live").display().to_string()],
             nearby: Nearby::default(),
