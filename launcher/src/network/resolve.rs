@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::dns::upstream::{Failure, LookUp, Outcome, ResolverConfig, Upstream};
+use super::dns::upstream::{Failure, LookUp, Outcome, Upstream};
 
 /// Returns the addresses of a name as they are known where this process is.
 ///
@@ -14,7 +14,7 @@ use super::dns::upstream::{Failure, LookUp, Outcome, ResolverConfig, Upstream};
 /// ENOENT where the name has none, ETIMEDOUT where nobody says so `within` a time, EACCES where a server
 /// refuses to answer, ENETUNREACH where none can be reached, else EIO.
 pub(crate) fn addresses(name: &str, within: Duration) -> Result<Vec<IpAddr>, Errno> {
-    let mut upstream = Upstream::new(ResolverConfig::of_this_machine())?;
+    let mut upstream = Upstream::of_this_machine()?;
     let until = Instant::now() + within;
     match upstream.look_up(name, Instant::now()) {
         LookUp::Done(outcome) => of(outcome),

@@ -19,7 +19,7 @@ use rustix::net::sockopt::socket_type;
 use rustix::net::{SocketType, getsockname};
 
 use super::datagrams::Datagrams;
-use super::dns::upstream::{ResolverConfig, Upstream};
+use super::dns::upstream::Upstream;
 use super::listeners::Listeners;
 use super::log::{Entry, Log};
 use super::names::NameService;
@@ -298,5 +298,5 @@ fn is_published(about: &About) -> bool {
 
 /// Prepares to serve what a plan says, with names resolved as on this machine.
 pub(crate) fn serve(rules: &Network, nearby: Surroundings) -> Result<Served, Errno> {
-    Served::new(rules.clone(), Upstream::new(ResolverConfig::of_this_machine())?, nearby)
+    Served::new(rules.clone(), Upstream::of_this_machine()?, nearby)
 }

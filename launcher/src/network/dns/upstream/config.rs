@@ -1,7 +1,5 @@
 //! How names are looked up on this machine.
 
-use std::fs::File;
-use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
@@ -13,9 +11,6 @@ use super::resolv_conf::{self, Extension, Order, Server, Transport};
 
 /// The port of name servers.
 const PORT: u16 = 53;
-
-/// The most bytes that are read of a file that says how names are resolved.
-const FILE_MAX: u64 = 1 << 20;
 
 /// Whom to ask, and how.
 #[derive(Clone, Debug)]
@@ -33,16 +28,6 @@ pub(crate) struct ResolverConfig {
 }
 
 impl ResolverConfig {
-    /// Reads how names are looked up where this process is.
-    pub(crate) fn of_this_machine() -> Self {
-        let text = |path| {
-            let mut text = Vec::new();
-            let read = File::open(path).and_then(|file| file.take(FILE_MAX).read_to_end(&mut text));
-            read.map(|_| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
-        };
-        Self::new(&text("/etc/hosts"), &text("/etc/resolv.conf"))
-    }
-
     /// Takes the texts of `/etc/hosts` and `/etc/resolv.conf`, which the caller has limited; empty
     /// ones for files that are not there.
     pub(crate) fn new(hosts: &str, resolv_conf: &str) -> Self {

@@ -7,6 +7,7 @@
 mod cache;
 mod config;
 mod exchange;
+mod files;
 mod half;
 mod hosts;
 mod local;
@@ -22,12 +23,14 @@ mod tests;
 
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
 use self::cache::Cache;
 pub(crate) use self::config::ResolverConfig;
+use self::files::Files;
 use self::lookup::{Lookup, Step};
 use self::queue::{Queue, Queued};
 use self::watched::Watch;
@@ -53,6 +56,8 @@ const FAILED_SECONDS: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     config: ResolverConfig,
+    /// Where the configuration stands, if it may change.
+    files: Option<Files>,
     watch: Watch,
     cache: Cache,
     lookups: Vec<Lookup>,
@@ -108,10 +113,22 @@ pub(crate) enum Failure {
 }
 
 impl Upstream {
+    /// Makes a resolver that looks names up as they are where this process is.
+    pub(crate) fn of_this_machine() -> Result<Self, Errno> {
+        Self::reading("/etc/hosts".as_ref(), "/etc/resolv.conf".as_ref())
+    }
+
+    fn reading(hosts: &Path, resolv_conf: &Path) -> Result<Self, Errno> {
+        let mut files = Files::new(hosts, resolv_conf);
+        let made = Self::new(files.read())?;
+        Ok(Self { files: Some(files), ..made })
+    }
+
     /// Makes a resolver. Nothing is asked yet.
     pub(crate) fn new(config: ResolverConfig) -> Result<Self, Errno> {
         Ok(Self {
             config,
+            files: None,
             watch: Watch::new()?,
             cache: Cache::default(),
             lookups: Vec::new(),
@@ -130,6 +147,7 @@ impl Upstream {
     pub(crate) fn look_up(&mut self, name: &str, now: Instant) -> LookUp {
         let Some(wire) = Name::from_host(name) else { return LookUp::Done(Outcome::NoSuchName) };
         let name = name.to_ascii_lowercase();
+        self.follow_files(now);
         if let Some(outcome) = self.known(&name, now) {
             return LookUp::Done(outcome);
         }
@@ -176,6 +194,14 @@ impl Upstream {
     /// Returns the lookups that ended since.
     pub(crate) fn take_done(&mut self) -> Vec<(LookupId, String, Outcome)> {
         std::mem::take(&mut self.done)
+    }
+
+    /// Looks names up as the files say by now. What was found before may not hold in another network.
+    fn follow_files(&mut self, now: Instant) {
+        if let Some(config) = self.files.as_mut().and_then(|files| files.changed(now)) {
+            self.config = config;
+            self.cache = Cache::default();
+        }
     }
 
     /// What needs no question: numbers, what was asked before, names of this machine's table, and

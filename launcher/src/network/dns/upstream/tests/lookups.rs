@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use simple_dns::{PacketFlag, RCODE};
 
 use super::super::queue::QUEUED_MAX;
-use super::super::{Failure, LOOKUPS_MAX, LookUp, LookupId, Outcome};
+use super::super::{Failure, LOOKUPS_MAX, LookUp, LookupId, Outcome, Upstream};
 use super::asked::Asked;
 use super::server::{Does, Server};
 use super::{TIMEOUT, find, found, upstream, upstream_with, wait};
@@ -58,6 +58,23 @@ fn known_names_are_not_asked_again() {
     assert_eq!(server.asked(), 2);
     let later = Instant::now() + Duration::from_secs(61);
     assert!(matches!(upstream.look_up("a.test", later), LookUp::Waiting(_)));
+}
+
+#[test]
+fn names_are_looked_up_as_the_files_say_by_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let [hosts, servers] = ["hosts", "servers"].map(|name| directory.path().join(name));
+    // Nobody is asked: an interface that is not there.
+    std::fs::write(&servers, "nameserver fe80::1%no-such\n").unwrap();
+    let mut upstream = Upstream::reading(&hosts, &servers).unwrap();
+    let start = Instant::now();
+    let failed = LookUp::Done(Outcome::Failed(Failure::Unreachable));
+    assert_eq!(upstream.look_up("a.test", start), failed);
+    std::fs::write(&hosts, "192.0.2.7 a.test\n").unwrap();
+    let LookUp::Done(outcome) = upstream.look_up("a.test", start + Duration::from_secs(1)) else {
+        panic!("it is in the table");
+    };
+    assert_eq!(found(&outcome).0, ["192.0.2.7"]);
 }
 
 #[test]
