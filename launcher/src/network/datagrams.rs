@@ -3,7 +3,7 @@
 //! Whoever sends from inside gets a socket of its own outside, connected to one address: what comes
 //! from elsewhere the kernel drops.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -19,12 +19,8 @@ use crate::sys::internet;
 
 /// The longest datagram that UDP carries.
 const DATAGRAM_MAX: usize = 65_535;
-/// The most sockets inside.
-const SOCKETS_MAX: usize = 1024;
 /// How many datagrams are moved before others have their turn.
 const AT_ONCE: usize = 64;
-/// The most senders at once, each with a socket outside.
-const SENDERS_MAX: usize = 512;
 /// How long a sender may be silent and still get answers (RFC 4787, 4.3, for mappings).
 const SILENCE: Duration = Duration::from_mins(2);
 
@@ -32,10 +28,27 @@ const SILENCE: Duration = Duration::from_mins(2);
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     inside: Slab<Inside>,
-    addresses: HashSet<SocketAddr>,
+    /// Those that stand for as long as they are used.
+    addresses: HashMap<SocketAddr, Key>,
     outside: Slab<Sender>,
     senders: HashMap<(Key, SocketAddr), Key>,
     next_look: Option<Instant>,
+    most: Most,
+}
+
+/// How many there may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Most {
+    /// Sockets inside.
+    pub(super) inside: usize,
+    /// Senders at once, each with a socket outside.
+    pub(super) senders: usize,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { inside: 1024, senders: 512 }
+    }
 }
 
 /// A socket inside that stands for a host.
@@ -43,6 +56,8 @@ pub(super) struct Datagrams {
 struct Inside {
     socket: OwnedFd,
     target: Target,
+    /// When it was wanted last, or something went by.
+    used: Instant,
 }
 
 /// Somebody inside who sent something.
@@ -98,31 +113,59 @@ impl Datagrams {
         poll: &Poll,
         socket: OwnedFd,
         target: Target,
-    ) -> Result<(), Errno> {
-        let key = self.inside.insert(Inside { socket, target });
-        let Some(made) = self.inside.get_mut(key) else { return Ok(()) };
-        poll.add_reader(made.socket.as_fd(), Source::DatagramsInside, key)
+    ) -> Result<Key, Errno> {
+        let key = self.inside.insert(Inside { socket, target, used: Instant::now() });
+        if let Some(made) = self.inside.get_mut(key) {
+            let watched = poll.add_reader(made.socket.as_fd(), Source::DatagramsInside, key);
+            watched.inspect_err(|_| drop(self.inside.remove(key)))?;
+        }
+        Ok(key)
     }
 
-    /// Sees to it that there is one at an address of the namespace.
+    /// Sees to it that there is one at an address of the namespace. Where there are as many as there may be, the one
+    /// that was used longest ago makes room, until it is wanted again; hands out what went through it.
     pub(super) fn ensure(
         &mut self,
         poll: &Poll,
         inside: Option<Around<'_>>,
         at: SocketAddr,
         target: Target,
-    ) -> Result<(), Errno> {
-        if self.addresses.contains(&at) {
-            return Ok(());
-        }
-        if self.inside.len() >= SOCKETS_MAX {
-            return Err(Errno::NFILE);
+    ) -> Result<Vec<Passed>, Errno> {
+        let known = self.addresses.get(&at);
+        if let Some(known) = known.and_then(|key| self.inside.get_mut(*key)) {
+            known.used = Instant::now();
+            return Ok(Vec::new());
         }
         let socket = Spares::datagrams(inside)?;
         internet::bind_to(socket.as_fd(), at)?;
-        self.add(poll, socket, target)?;
-        self.addresses.insert(at);
-        Ok(())
+        self.stand(poll, socket, at, target)
+    }
+
+    fn stand(
+        &mut self,
+        poll: &Poll,
+        socket: OwnedFd,
+        at: SocketAddr,
+        target: Target,
+    ) -> Result<Vec<Passed>, Errno> {
+        let is_full = self.inside.len() >= self.most.inside;
+        let gone = if is_full { self.make_room_inside(poll)? } else { Vec::new() };
+        let key = self.add(poll, socket, target)?;
+        self.addresses.insert(at, key);
+        Ok(gone)
+    }
+
+    fn make_room_inside(&mut self, poll: &Poll) -> Result<Vec<Passed>, Errno> {
+        let used = |key| self.inside.get(key).map(|inside| inside.used);
+        let longest_ago = self.addresses.iter().min_by_key(|(_, key)| used(**key));
+        let (at, key) = longest_ago.map(|(at, key)| (*at, *key)).ok_or(Errno::NFILE)?;
+        self.addresses.remove(&at);
+        if let Some(inside) = self.inside.remove(key) {
+            poll.remove(inside.socket.as_fd());
+        }
+        let senders = self.senders.iter().filter(|((to, _), _)| *to == key);
+        let senders: Vec<Key> = senders.map(|(_, sender)| *sender).collect();
+        Ok(senders.into_iter().filter_map(|sender| self.remove(poll, sender)).collect())
     }
 
     /// Moves what was sent inside; hands out what comes from a new sender.
@@ -134,6 +177,7 @@ impl Datagrams {
             let received = recvfrom(&inside.socket, &mut bytes, RecvFlags::DONTWAIT);
             let Ok((_, length, Some(from))) = received else { break };
             let Ok(from) = SocketAddr::try_from(from) else { continue };
+            inside.used = now;
             let datagram = bytes.get(..length).unwrap_or_default();
             let known = self.senders.get(&(key, from));
             if let Some(sender) = known.and_then(|known| self.outside.get_mut(*known)) {
@@ -186,7 +230,7 @@ impl Datagrams {
                     // What does not get through is lost, as datagrams are.
                     let _ = sendto(&inside.socket, datagram, flags, &sender.from);
                     sender.passed.received += length as u64;
-                    sender.used = now;
+                    (sender.used, inside.used) = (now, now);
                 }
                 // An error that came back is told once, and the next may be a datagram.
                 Err(Errno::CONNREFUSED | Errno::HOSTUNREACH | Errno::NETUNREACH) => {}
@@ -215,7 +259,7 @@ impl Datagrams {
     /// Lets the sender go that is silent for longest where one more would be too many: who has a socket for each question
     /// has closed it by then.
     fn make_room(&mut self, poll: &Poll) -> Option<Passed> {
-        let is_full = self.outside.len() >= SENDERS_MAX;
+        let is_full = self.outside.len() >= self.most.senders;
         let senders = self.outside.iter().filter(|_| is_full);
         let (key, _) = senders.min_by_key(|(_, sender)| sender.used)?;
         self.remove(poll, key)
@@ -248,4 +292,51 @@ fn connected(addresses: &[SocketAddr]) -> Result<(OwnedFd, SocketAddr), Errno> {
         }
     }
     Err(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn the_one_used_longest_ago_makes_room_for_another() {
+        let most = Most { inside: 5, senders: 2 };
+        let (poll, mut datagrams) =
+            (Poll::new().unwrap(), Datagrams { most, ..Datagrams::default() });
+        // One of pid 1's stays, whenever it was used.
+        let target = Target::Address(([192, 0, 2, 1], 1).into());
+        datagrams.add(&poll, bound().0, target.clone()).unwrap();
+        let stand = |datagrams: &mut Datagrams| {
+            let (socket, at) = bound();
+            (at, datagrams.stand(&poll, socket, at, target.clone()).unwrap())
+        };
+        let (first, _) = stand(&mut datagrams);
+        let (second, _) = stand(&mut datagrams);
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.send_to(b"x", second).unwrap();
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sent = datagrams.take_inside(datagrams.addresses[&second], Instant::now());
+        for datagram in sent {
+            let there = [peer.local_addr().unwrap()];
+            datagrams.open(&poll, datagram, &there, Instant::now()).unwrap();
+        }
+        for _ in 3..most.inside {
+            stand(&mut datagrams);
+        }
+        assert_eq!(datagrams.ensure(&poll, None, first, Target::Proxy), Ok(Vec::new()));
+        let gone = stand(&mut datagrams).1;
+        assert_eq!(gone.iter().map(|it| it.sent).collect::<Vec<_>>(), [1]);
+        assert!(
+            datagrams.addresses.contains_key(&first) && !datagrams.addresses.contains_key(&second)
+        );
+        assert_eq!((datagrams.inside.len(), datagrams.outside.len()), (most.inside, 0));
+    }
+
+    fn bound() -> (OwnedFd, SocketAddr) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        (socket.into(), at)
+    }
 }

@@ -129,7 +129,9 @@ impl Served {
         }
         match socket_type(&socket)? {
             SocketType::DGRAM if at == RESOLVER => self.service.serve(&self.poll, socket),
-            SocketType::DGRAM => self.datagrams.add(&self.poll, socket, self.target_at(at)),
+            SocketType::DGRAM => {
+                self.datagrams.add(&self.poll, socket, self.target_at(at)).map(drop)
+            }
             _ => self.listeners.add_standing(&self.poll, (socket, at), self.target_at(at)),
         }
     }

@@ -130,8 +130,23 @@ impl Served {
                     let spares = (&mut self.spares, inside);
                     self.listeners.ensure(&self.poll, spares, at, target)
                 }
-                Protocol::Udp => self.datagrams.ensure(&self.poll, inside, at, target),
+                Protocol::Udp => self.listen_for_datagrams(inside, at, target),
             }
         })
+    }
+
+    /// A name is served without datagrams where all sockets for these stand for good.
+    fn listen_for_datagrams(
+        &mut self,
+        inside: Option<Inside<'_>>,
+        at: SocketAddr,
+        target: Target,
+    ) -> Result<(), Errno> {
+        match self.datagrams.ensure(&self.poll, inside, at, target) {
+            Ok(gone) => self.note_datagrams(&gone),
+            Err(Errno::NFILE) => {}
+            Err(errno) => return Err(errno),
+        }
+        Ok(())
     }
 }
