@@ -68,23 +68,23 @@ impl Served {
         allowed(named, may_dial)
     }
 
-    /// Returns the addresses in the range in which the host of a secret must be; without a range, those that are not
-    /// special.
+    /// Returns the addresses in the range in which the host of a secret must be. Of special ones that range opens what
+    /// one of a rule does; without a range there is none.
     fn checked_endpoint(
         &mut self,
         number: usize,
         mut named: Vec<SocketAddr>,
     ) -> Result<Vec<SocketAddr>, Special> {
         let endpoint = self.rules.endpoints.get(number).map(|endpoint| &endpoint.value);
-        let Some(range) = endpoint.and_then(|endpoint| endpoint.address) else {
-            let nearby = self.nearby.now();
-            let special = |at: SocketAddr| nearby.special_range(at.ip());
-            return allowed(named, |at| {
-                special(at).map_or(Ok(()), |range| Err(Special { at, range }))
-            });
+        let range = endpoint.and_then(|endpoint| endpoint.address);
+        named.retain(|at| range.is_none_or(|range| range.contains(at.ip())));
+        let nearby = self.nearby.now();
+        let closed = |at: SocketAddr| {
+            let special = nearby.special_range(at.ip())?;
+            let opened = range.is_some_and(|range| special.range.covers(&range));
+            (!opened).then_some(Special { at, range: special })
         };
-        named.retain(|at| range.contains(at.ip()));
-        Ok(named)
+        allowed(named, |at| closed(at).map_or(Ok(()), Err))
     }
 
     fn endpoint_at(&self, port: u16) -> Option<Target> {
@@ -126,4 +126,44 @@ fn allowed(
         }
     }
     refused.filter(|_| allowed.is_empty()).map_or(Ok(allowed), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use endow_policy::{AddressRange, Header, Network, Origin, Server};
+
+    use super::*;
+    use crate::network::dns::upstream::{ResolverConfig, Upstream};
+    use crate::network::nearby::Surroundings;
+
+    /// Whether a secret with this `address` is sent to a server there.
+    fn is_dialled(range: &str, at: &str) -> bool {
+        let value = Endpoint {
+            secret: "A".to_owned(),
+            server: Server::parse("api.example.com").expect("a server"),
+            header: Header::parse("X-Key: {}").expect("a header"),
+            address: Some(AddressRange::parse(range).expect("a range")),
+            port: 8601,
+            variable: "A_BASE_URL".to_owned(),
+            websocket: false,
+        };
+        let endpoints = vec![Stated { value, origin: Origin::Default, span: 0..0 }];
+        let rules = Network { endpoints, ..Network::default() };
+        let upstream = Upstream::new(ResolverConfig::new("", "")).expect("made");
+        let nearby = Surroundings::new().expect("read");
+        let mut served = Served::new(rules, upstream, nearby).expect("made");
+        let checked =
+            served.checked_endpoint(0, vec![(at.parse::<IpAddr>().expect("one"), 443).into()]);
+        checked.is_ok_and(|addresses| !addresses.is_empty())
+    }
+
+    #[test]
+    fn range_of_a_secret_opens_no_special_address_that_it_does_not_mean() {
+        assert!(is_dialled("0.0.0.0/0", "8.8.8.8") && !is_dialled("8.8.4.0/24", "8.8.8.8"));
+        for at in ["127.0.0.1", "169.254.169.254", "10.1.2.3"] {
+            assert!(!is_dialled("0.0.0.0/0", at), "{at}");
+        }
+        assert!(!is_dialled("169.254.0.0/16", "169.254.169.254"));
+        assert!(is_dialled("169.254.169.254", "169.254.169.254"));
+    }
 }
