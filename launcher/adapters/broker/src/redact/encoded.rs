@@ -3,6 +3,8 @@
 use base64ct::{Base64Unpadded, Base64UrlUnpadded, Encoding};
 use zeroize::Zeroizing;
 
+use super::needles::SHORTEST as SHORTEST_NEEDLE;
+
 /// Shorter ones stand in a large encoded text by chance.
 const SHORTEST: usize = 8;
 
@@ -13,14 +15,21 @@ pub(crate) fn all(secret: &str, value: &str) -> Vec<Zeroizing<String>> {
     texts.extend([secret, value].map(|text| Zeroizing::new(text.to_owned())));
     let scheme = value.get(..BASIC.len()).filter(|it| it.eq_ignore_ascii_case(BASIC));
     if let Some(credentials) = scheme.and_then(|_| decoded(value.get(BASIC.len()..)?.trim())) {
-        let password = credentials.split_once(':').map(|(_, password)| password.to_owned());
-        texts.extend(password.map(Zeroizing::new));
+        let key = credentials.split_once(':').map(|(user, password)| {
+            let is_filler = password.len() < SHORTEST_NEEDLE || FILLERS.contains(&password);
+            Zeroizing::new(if is_filler { user } else { password }.to_owned())
+        });
+        texts.extend(key.iter().flat_map(|key| forms(key)));
+        texts.extend(key);
         texts.push(credentials);
     }
     texts
 }
 
 const BASIC: &str = "Basic ";
+
+/// What services document as the password where the user's name is the key.
+const FILLERS: [&str; 2] = ["x-oauth-basic", "api_token"];
 
 /// Returns a text in base64, in the middle of others as well, and as a part of a URL.
 fn forms(text: &str) -> Vec<Zeroizing<String>> {
@@ -103,6 +112,22 @@ mod tests {
         }
         let texts = all("dXNlcjpwYXNz", "Bearer dXNlcjpwYXNz");
         assert!(!texts.iter().any(|it| it.as_str() == "pass"));
+    }
+
+    #[test]
+    fn key_may_stand_before_an_empty_password() {
+        for (credentials, key) in [
+            ("c2tfbGl2ZV94eXo6", "sk_live_xyz"),
+            ("c2tfbGl2ZV94eXo6eA==", "sk_live_xyz"),
+            ("Z2hwX3h5ejp4LW9hdXRoLWJhc2lj", "ghp_xyz"),
+            ("dXNlcjpzay9saXZl", "sk/live"),
+        ] {
+            let texts = all(credentials, &format!("Basic {credentials}"));
+            let has = |text: &str| texts.iter().any(|it| it.as_str() == text);
+            assert!(has(key) && has(&for_url(key, UPPER)), "{key}");
+            assert!(has(&base64::<Base64Unpadded>(key, 0)), "{key}");
+            assert!(!has("user") && !has("x-oauth-basic"));
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use zeroize::Zeroizing;
 
 /// Shorter ones stand in every other text by chance.
-const SHORTEST: usize = 4;
+pub(super) const SHORTEST: usize = 4;
 
 /// What is searched for. It is not shown.
 pub(crate) struct Needles(Vec<Needle>);
