@@ -47,6 +47,9 @@ pub(crate) enum Refusal {
         /// What is wrong.
         cause: String,
     },
+    /// There are as many connections as may be.
+    #[error("as many connections to secrets' servers are open as may be")]
+    Busy,
     /// The answer can't be searched.
     #[error("{host} sent an answer that can't be searched: {cause}")]
     Unsearchable {
@@ -74,6 +77,7 @@ impl Refusal {
             Self::Outside { .. } | Self::Ambiguous | Self::Naming(_) | Self::WebSocket(_) => {
                 StatusCode::FORBIDDEN
             }
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Unreachable { .. } | Self::Unsearchable { .. } => StatusCode::BAD_GATEWAY,
         }

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::client::TlsStream;
 
 use super::client::Client;
@@ -35,6 +37,9 @@ const BUFFER_MAX: usize = 64 << 10;
 
 /// The most headers of a message.
 const HEADERS_MAX: usize = 200;
+
+/// How long a request is waited for that is not served.
+const TURNED_AWAY: Duration = Duration::from_secs(2);
 
 /// Both sides, and what they are for.
 pub(super) struct Connection {
@@ -79,8 +84,19 @@ impl Connection {
                 }
                 drop(upstream);
             }
-            Err(cause) => refuse(&client, &host, cause).await,
+            Err(cause) => {
+                let host = host.name.clone();
+                refuse(&client, &Refusal::Unreachable { host, cause }).await;
+            }
         }
+        client.part(ending).await;
+    }
+
+    /// Answers that there are too many, if a request comes soon.
+    pub(super) async fn turn_away(self) {
+        let Self { client, server, ending, .. } = self;
+        drop(server);
+        drop(timeout(TURNED_AWAY, refuse(&client, &Refusal::Busy)).await);
         client.part(ending).await;
     }
 }
@@ -133,8 +149,7 @@ async fn pass_all(
 }
 
 /// Answers the first request with the reason for which there is no server.
-async fn refuse(client: &Client, host: &Host, cause: String) {
-    let refusal = Refusal::Unreachable { host: host.name.clone(), cause };
+async fn refuse(client: &Client, refusal: &Refusal) {
     let answer = |_: Request<Incoming>| {
         let response: Response<Full<Bytes>> = refusal.answer();
         async { Ok::<_, Infallible>(response) }

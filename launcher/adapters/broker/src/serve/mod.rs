@@ -20,8 +20,11 @@ use crate::order::Host;
 use crate::tls::Tls;
 use connection::Connection;
 
-/// The most connections at once; further ones are closed.
-pub(crate) const CONNECTIONS_MAX: usize = 512;
+/// The most connections that are served at once; further ones are turned away.
+const SERVED_MAX: usize = 512;
+
+/// The most in all: those beyond them are closed without a word.
+pub(crate) const CONNECTIONS_MAX: usize = SERVED_MAX + 64;
 
 /// How long requests may go on when the supervisor is gone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -38,9 +41,10 @@ pub(crate) async fn serve(control: Control, hosts: &[Rc<Host>], tls: &Tls) -> io
             Message::Connection(arrival) => {
                 while connections.try_join_next().is_some() {}
                 let connection = made(arrival, hosts, tls, &ending);
-                let room = connections.len() < CONNECTIONS_MAX;
-                if let Some(connection) = connection.filter(|_| room) {
-                    connections.spawn_local(connection.serve());
+                match (connection, connections.len()) {
+                    (Some(it), ..SERVED_MAX) => drop(connections.spawn_local(it.serve())),
+                    (Some(it), ..CONNECTIONS_MAX) => drop(connections.spawn_local(it.turn_away())),
+                    _ => {}
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -109,10 +109,15 @@ impl Broker {
 
     /// Makes a connection to the first host, at this server.
     pub(crate) fn connect(&self, server: &Server) -> Client {
+        Client::new(self.connect_to(server.address))
+    }
+
+    /// Makes one to whoever listens there, and returns the client's side.
+    pub(crate) fn connect_to(&self, address: SocketAddr) -> UnixStream {
         let (near, far) = UnixStream::pair().expect("a pair");
-        let stream = TcpStream::connect(server.address).expect("connected");
+        let stream = TcpStream::connect(address).expect("connected");
         self.tell(&0_u32.to_ne_bytes(), &[far.as_fd(), stream.as_fd()]);
-        Client::new(near)
+        near
     }
 
     /// Sends one message with descriptors.

@@ -1,8 +1,9 @@
 //! Requests that must not reach the server, and what is no request.
 
-use std::net::Shutdown;
+use std::net::{Shutdown, TcpListener};
 use std::os::fd::AsFd;
 
+use crate::client::Client;
 use crate::process::{Broker, SECRET};
 use crate::server::Server;
 
@@ -136,4 +137,17 @@ fn header_that_names_another_place_never_reaches_the_server() {
     assert_eq!(status("X_HTTP_Method_Override: TRACE"), 405);
     assert_eq!(server.heads(), Vec::<String>::new());
     assert_eq!(status("X-HTTP-Method-Override: PATCH"), 200, "the control");
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let broker = Broker::serving("");
+    // Who only listens has no descriptor for a connection, and keeps the broker waiting.
+    let silent: Vec<_> = (0..8).map(|_| TcpListener::bind("127.0.0.1:0").expect("bound")).collect();
+    let mut addresses = silent.iter().map(|it| it.local_addr().expect("an address")).cycle();
+    let mut connect = || broker.connect_to(addresses.next().expect("without an end"));
+    let waiting: Vec<_> = (0..512).map(|_| connect()).collect();
+    let answer = Client::new(connect()).get("/");
+    assert_eq!((answer.status, waiting.len()), (503, 512), "{}", answer.text());
+    drop(waiting);
 }
