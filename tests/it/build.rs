@@ -501,3 +501,14 @@ fn profile_of_the_users_is_none_of_actions() {
     assert_eq!(control.ok(), "seen\n");
     assert_eq!(project.build(&["-v", "--", "sh", "-c", script]).ok(), "none\n");
 }
+
+#[test]
+fn how_each_action_came_about_is_told_to_who_asks() {
+    let project = Project::new(STEPS);
+    project.write("in/text", "abc\n");
+    let told = |arguments: &[&str]| project.build(arguments).stderr;
+    assert!(told(&["-v"]).contains("endow: upper: executed (no result"));
+    assert!(told(&["-v"]).contains("endow: twice: from the cache\n"));
+    assert!(told(&["-v", "--no-cache"]).contains("endow: upper: executed (`--no-cache`)\n"));
+    assert!(!told(&["--no-cache"]).contains("upper:"), "nobody asks");
+}

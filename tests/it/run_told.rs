@@ -79,6 +79,35 @@ fn what_is_held_is_named_in_one_line() {
 }
 
 #[test]
+fn directory_of_what_is_held_is_not_held_twice() {
+    let held = run(&World::new(), &[], "mkdir .vscode; echo {} >.vscode/tasks.json");
+    held.ok();
+    assert!(held.stderr.contains("1 held for review: "), "{}", held.stderr);
+    assert!(held.stderr.contains("/.vscode/tasks.json (endow apply "), "{}", held.stderr);
+}
+
+#[test]
+fn what_was_written_back_is_told_to_who_asks() {
+    let world = World::new();
+    let line =
+        |run: &Said| run.stderr.lines().find(|it| it.contains("wrote back")).map(str::to_owned);
+    let told = line(&run(&world, &["-v"], "echo x >plain")).expect("a line");
+    assert!(
+        told.starts_with("endow: wrote back: 1 created, 0 modified, 0 deleted; `endow undo "),
+        "{told}"
+    );
+    assert_eq!(line(&run(&world, &["-v"], "true")), None);
+    assert_eq!(line(&run(&world, &[], "echo y >plain")), None, "nobody asks");
+    let held = run(&world, &["--name", "it"], "echo x >Jenkinsfile");
+    held.ok();
+    let applied = said(&mut world.endow(["apply", "-v", "it"])).stderr;
+    assert!(
+        applied.contains("nothing was written back") && !applied.contains("applied 0"),
+        "{applied}"
+    );
+}
+
+#[test]
 fn quiet_is_quiet_and_nothing_held_is_nothing_said() {
     for options in HELD {
         let world = World::new();

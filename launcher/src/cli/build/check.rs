@@ -5,11 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use endow_vfs::action::{ActionResult, Left};
 use endow_vfs::inputs::{Folder, Leaf};
 
+use super::outcome::{Failure, listed};
+
+/// What makes results differ.
+const DIFFERENT: &str = "times, the host's name, the number of processors or chance are in them";
 /// As many links as the kernel follows.
 const LINKS_MAX: usize = 40;
 
+/// Returns a failure when two results of one action are not the same; the second is told.
+pub(super) fn failure(first: &ActionResult, second: &ActionResult) -> Option<Failure> {
+    let differences = differences(first, second);
+    (!differences.is_empty()).then(|| Failure {
+        what: format!("executed twice, it left something else: {}", listed(&differences)),
+        hints: vec![DIFFERENT.to_owned()],
+        streams: Some([second.stdout, second.stderr]),
+    })
+}
+
 /// Names what is not the same in two results.
-pub(super) fn differences(one: &ActionResult, other: &ActionResult) -> Vec<String> {
+fn differences(one: &ActionResult, other: &ActionResult) -> Vec<String> {
     let by_path = |result: &ActionResult| -> BTreeMap<String, Left> {
         result.outputs.iter().map(|left| (left.path.clone(), left.clone())).collect()
     };

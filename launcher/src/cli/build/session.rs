@@ -16,7 +16,7 @@ use super::environment::environment;
 use super::inputs::{self, Shown, Sources};
 use super::missed;
 use super::order::{Answer, Done, End, Order, Varied};
-use super::outcome::{self, Came, Failure, listed};
+use super::outcome::{self, Came, Failure};
 use super::output_log::OutputLog;
 use super::place::Placer;
 use super::platform::Platform;
@@ -46,8 +46,6 @@ const ANOTHER_SECOND_MS: u64 = 1_100;
 /// Why an action failed that can succeed.
 const BY_CHANCE: &str =
     "executed once more, it succeeded: times, chance or what else the machine does are in it";
-/// What makes results differ.
-const DIFFERENT: &str = "times, the host's name, the number of processors or chance are in them";
 
 /// Builds what is asked for.
 pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, CommandError> {
@@ -424,13 +422,8 @@ impl<'s> Session<'s> {
         result: &ActionResult,
     ) -> Result<Option<Failure>, CommandError> {
         let Some(first) = self.told(number).first.take() else { return Ok(None) };
-        let differences = check::differences(&first, result);
-        if !differences.is_empty() {
-            return Ok(Some(Failure {
-                what: format!("executed twice, it left something else: {}", listed(&differences)),
-                hints: vec![DIFFERENT.to_owned()],
-                streams: Some([result.stdout, result.stderr]),
-            }));
+        if let Some(failure) = check::failure(&first, result) {
+            return Ok(Some(failure));
         }
         if let Some(asked) = &done.asked {
             let unread = check::unread(&*self.own_inputs(number)?, asked);
@@ -460,6 +453,7 @@ impl<'s> Session<'s> {
     ) -> Result<(), CommandError> {
         self.place.place(&result.outputs)?;
         told::streams([result.stdout, result.stderr], self.store, self.output)?;
+        told::succeeded(self.action(number), origin, self.args, self.output);
         let told = self.told(number);
         (told.origin, told.result) = (Some(origin), Some(result));
         Ok(())

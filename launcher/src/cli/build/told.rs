@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{Failure, listed};
 use super::schedule::State;
+use crate::cli::args::BuildArgs;
 use crate::cli::error::{CommandError, failed, of_store};
 use crate::cli::output::{Output, printable};
 use crate::trees;
@@ -87,6 +88,18 @@ pub(super) fn streams(
         told.map_err(|error| failed("can't read what a command wrote", &error))?;
     }
     Ok(())
+}
+
+/// Says where a result comes from, and why not from the cache.
+pub(super) fn succeeded(action: &Action, origin: Origin, args: &BuildArgs, output: &Output) {
+    let how = match origin {
+        Origin::Cached => "from the cache",
+        Origin::Executed if args.no_cache => "executed (`--no-cache`)",
+        Origin::Executed if args.check => "executed (`--check`)",
+        Origin::Executed if !action.is_cached => "executed (`cache = false`)",
+        Origin::Executed => "executed (no result was known of what it sees)",
+    };
+    output.detail(&format!("{}: {how}", action.name));
 }
 
 /// Says why an action failed.

@@ -12,7 +12,7 @@ use crate::cli::output::Output;
 use crate::cli::report::write_back;
 use crate::cli::runs::locked::{self, Picked};
 use crate::cli::runs::{Act, Kept, Verb};
-use crate::finish::{self, Landing, SyncEnd, TreeEnd, WrittenBack};
+use crate::finish::{self, Landing, SyncEnd, TreeEnd};
 
 const APPLY: Verb =
     Verb { act: Act::Apply, states: &[RunState::Waiting, RunState::Interrupted], fits: |_| true };
@@ -74,10 +74,8 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     let is_short = write_back::say(&sync, id, output);
     let is_short = picked.tell_recorded(output) || is_short;
     if !output.is_json() && !is_short {
-        output.notice(&format!(
-            "applied {}; `endow undo {id}` takes it back",
-            told(&sync.written, picked.finished)
-        ));
+        let now = now.plus(picked.finished);
+        output.notice(&applied(now, sync.written.is_complete(), id));
     }
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
@@ -88,8 +86,11 @@ fn counts(picked: &Picked, now: ChangeCounts) -> ChangeCounts {
     before.plus(now)
 }
 
-/// What a killed write-back had begun counts as well.
-fn told(written: &WrittenBack, finished: ChangeCounts) -> String {
-    let ChangeCounts { created, modified, deleted, .. } = written.counts().plus(finished);
-    format!("{created} created, {modified} modified, {deleted} deleted")
+/// Says what was done; what waits is told already.
+fn applied(counts: ChangeCounts, is_complete: bool, id: &str) -> String {
+    match write_back::in_words(counts) {
+        Some(counts) => format!("applied {counts}; `endow undo {id}` takes it back"),
+        None if is_complete => "there was nothing to write back".to_owned(),
+        None => "nothing was written back: what waits does so until it is named".to_owned(),
+    }
 }

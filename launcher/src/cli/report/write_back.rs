@@ -1,11 +1,12 @@
 //! What became of a run's changes, in words, as exit code and in the report.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use endow_policy::{SyncMode, in_one_line};
-use endow_vfs::state::RunState;
+use endow_vfs::state::{ChangeCounts, RunState};
 use endow_vfs::sync::checkpoint::{Checkpointed, Left, Uncovered};
 use endow_vfs::sync::{
     ChangeKind, Clock, Conflict, Held, LeftOut, Refusal, Refused, SyncReport, Winner,
@@ -31,9 +32,20 @@ const LIST_MAX: usize = 10_000;
 /// succeeded and something was not written back.
 pub(crate) fn tell(run: &Finished, code: ExitCode, output: &Output) -> ExitCode {
     let Some(sync) = &run.sync else { return code };
-    let is_short = say(sync, run.planned.id.as_str(), output);
+    let id = run.planned.id.as_str();
+    let is_short = say(sync, id, output);
+    if let (Some(counts), Some(_)) = (in_words(sync.written.counts()), sync.state) {
+        output.detail(&format!("wrote back: {counts}; `endow undo {id}` takes it back"));
+    }
     let succeeded = matches!(run.ran.ended.outcome, Outcome::Exited(0));
     if succeeded && is_short { ExitCode::from(exit::NOT_WRITTEN_BACK) } else { code }
+}
+
+/// Returns how many names were changed; `None` where none was.
+pub(crate) fn in_words(counts: ChangeCounts) -> Option<String> {
+    let ChangeCounts { created, modified, deleted, .. } = counts;
+    let text = format!("{created} created, {modified} modified, {deleted} deleted");
+    (created + modified + deleted > 0).then_some(text)
 }
 
 /// Says what the user must know; returns whether something that was to be written back was not.
@@ -231,6 +243,7 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
     let stuck = all(stuck);
     let mut held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
     held.extend(waiting_in(true));
+    let held = innermost(held);
     let of_held = if sync.rules.strict { Weight::Short } else { Weight::Told };
     let merged = all(|it| {
         let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
@@ -259,6 +272,13 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
         weight,
     })
     .collect()
+}
+
+/// Leaves out directories of which something is named: that says all.
+fn innermost(names: Vec<String>) -> Vec<String> {
+    let above = names.iter().flat_map(|it| Path::new(it).ancestors().skip(1));
+    let above: HashSet<PathBuf> = above.map(Path::to_owned).collect();
+    names.into_iter().filter(|it| !above.contains(Path::new(it))).collect()
 }
 
 fn set_aside(report: &SyncReport) -> Vec<&Path> {
