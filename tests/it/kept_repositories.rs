@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::harness::{Said, World, said};
+use crate::harness::{Said, World, endow, said};
 
 struct Repository {
     world: World,
@@ -101,4 +101,25 @@ fn runs_are_taken_back_one_after_another() {
         ("one".into(), String::new())
     );
     assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
+}
+
+#[test]
+fn end_of_a_run_says_where_its_commits_are() {
+    let repository = Repository::new();
+    let script = "mkfifo ~/go; \"$0\" -- sh -c 'echo b >>a; git commit -qam two; echo guest >file; echo ready; read x' <~/go >~/out & run=$!
+        exec 3>~/go; until grep -qs ready ~/out; do sleep 0.05; done
+        git commit -q --allow-empty -m mine; echo host >file; echo >&3; wait $run";
+    let mut command = repository.world.command("bash");
+    let told = said(command.current_dir(&repository.root).args(["-c", script]).arg(endow()));
+    let errors = told.fails(121);
+    let root = repository.root.display();
+    let line =
+        format!("moved outside too: the history of {root}; the run's is kept beside: refs/endow/");
+    assert!(errors.contains(&line), "{errors}");
+    assert!(!errors.contains(".git/index"), "{errors}");
+    let merge = errors.lines().find_map(|it| it.strip_prefix("hint: `git -C ")?.split_once('`'));
+    let words: Vec<&str> = merge.expect("a hint").0.split(' ').skip(1).collect();
+    repository.git(&["commit", "-qam", "files"]);
+    repository.git(&words);
+    assert!(repository.log().contains("two") && repository.log().contains("mine"));
 }

@@ -8,6 +8,7 @@ pub(crate) mod file;
 pub(crate) mod git_settings;
 pub(crate) mod interruptible;
 pub(crate) mod junit;
+mod moved;
 pub(crate) mod trees;
 pub(crate) mod write_back;
 

@@ -13,6 +13,7 @@ use endow_vfs::sync::{
 };
 use serde_json::{Value, json};
 
+use super::moved::{self, Moved};
 use super::trees;
 use crate::cli::exit;
 use crate::cli::output::Output;
@@ -61,6 +62,9 @@ pub(crate) fn say(sync: &finish::SyncEnd, id: &str, output: &Output) -> bool {
             Weight::Told => output.remark(&line.text),
             Weight::Noted => output.notice(&line.text),
         }
+    }
+    for hint in hints(sync, id) {
+        output.hint(&hint);
     }
     if let Some(error) = &sync.error {
         output.problem(not_written_back(sync, error), error);
@@ -223,29 +227,25 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
         let mounts = written.waiting.iter().filter(|(at, _)| !is_lost(at) && at.is_held == is_held);
         mounts.flat_map(|(at, them)| them.iter().map(move |it| shown(at, &it.path))).collect()
     };
-    let all = |of: fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
+    let all = |of: &dyn Fn(&SyncReport) -> Vec<&Path>| -> Vec<String> {
         let paths = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
             of(report).into_iter().map(|path| shown(at, path)).collect()
         };
-        written.mounts.iter().filter(|(at, _)| !is_lost(at)).flat_map(paths).collect()
+        told(sync).flat_map(paths).collect()
     };
-    let lost = all(|it| {
-        let lost = it.conflicts.iter().filter(|it| it.winner == Winner::Host);
-        lost.map(|it| it.path.as_path()).collect()
-    });
+    let lost = overtaken(sync, id);
     let of_mount = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
         let each = |it: &Refused| format!("{} ({})", shown(at, &it.path), refusal(it.reason));
         report.refused.iter().map(each).collect()
     };
-    let known = written.mounts.iter().filter(|(at, _)| !is_lost(at));
-    let refused: Vec<String> = known.flat_map(of_mount).collect();
-    let failed = all(|it| it.failed.iter().map(|it| it.path.as_path()).collect());
-    let stuck = all(stuck);
-    let mut held = all(|it| it.held.iter().map(|it| it.path.as_path()).collect());
+    let refused: Vec<String> = told(sync).flat_map(of_mount).collect();
+    let failed = all(&|it| it.failed.iter().map(|it| it.path.as_path()).collect());
+    let stuck = all(&stuck);
+    let mut held = all(&|it| it.held.iter().map(|it| it.path.as_path()).collect());
     held.extend(waiting_in(true));
     let held = innermost(held);
     let of_held = if sync.rules.strict { Weight::Short } else { Weight::Told };
-    let merged = all(|it| {
+    let merged = all(&|it| {
         let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
         merged.map(|it| it.path.as_path()).collect()
     });
@@ -262,16 +262,45 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
         (refused, Weight::Short, "refused", look.clone()),
         (stuck, Weight::Short, "not written back, for what is above stays as it is", look),
         (failed, Weight::Short, "could not be written", format!("endow apply {id}")),
-        (all(set_aside), Weight::Told, SET_ASIDE, "move it where it belongs".to_owned()),
+        (all(&set_aside), Weight::Told, SET_ASIDE, "move it where it belongs".to_owned()),
         (held, of_held, "held for review", format!("endow apply {id} PATH")),
-        (all(|it| it.dropped().collect()), Weight::Noted, "dropped", "--sync-only".to_owned()),
+        (all(&|it| it.dropped().collect()), Weight::Noted, "dropped", "--sync-only".to_owned()),
     ];
     let full = rows.into_iter().filter(|(names, ..)| !names.is_empty());
-    full.map(|(names, weight, what, then)| Line {
+    let full = full.map(|(names, weight, what, then)| Line {
         text: format!("{} {what}: {} ({then})", names.len(), some(&names)),
         weight,
-    })
-    .collect()
+    });
+    let moved = moved(sync, id).into_iter();
+    full.chain(moved.map(|it| Line { text: it.told(), weight: Weight::Short })).collect()
+}
+
+/// Returns what helps where both sides changed something.
+fn hints(sync: &finish::SyncEnd, id: &str) -> Vec<String> {
+    let both = format!(
+        "`endow apply {id} --on-conflict guest PATH` takes the run's, `endow discard {id} PATH` yours"
+    );
+    let both = Some(both).filter(|_| !overtaken(sync, id).is_empty());
+    both.into_iter().chain(moved(sync, id).iter().map(Moved::hint)).collect()
+}
+
+/// Names what both sides changed, and the host's stays.
+fn overtaken(sync: &finish::SyncEnd, id: &str) -> Vec<String> {
+    let of = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
+        moved::lost(report, id).into_iter().map(|path| shown(at, path)).collect()
+    };
+    told(sync).flat_map(of).collect()
+}
+
+/// Returns the repositories that both sides moved.
+fn moved(sync: &finish::SyncEnd, id: &str) -> Vec<Moved> {
+    told(sync).flat_map(|it| moved::of_mount(it, id)).collect()
+}
+
+/// Returns the mounts of which nothing is lost with what kept it.
+fn told(sync: &finish::SyncEnd) -> impl Iterator<Item = &OfMount<SyncReport>> {
+    let is_lost = |at: &InView| sync.lost.iter().any(|lost| lost.at == at.at);
+    sync.written.mounts.iter().filter(move |(at, _)| !is_lost(at))
 }
 
 /// Leaves out directories of which something is named: that says all.

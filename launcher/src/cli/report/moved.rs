@@ -1,0 +1,111 @@
+//! Repositories that the host moved while a run did, too: where the run's commits are.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use endow_vfs::fs::Kind;
+use endow_vfs::git_dir::{self, Part};
+use endow_vfs::sync::{SyncReport, Winner};
+
+use super::write_back::some;
+use crate::finish::{InView, OfMount};
+
+/// A repository of which the run's references arrived beside those of the host.
+pub(super) struct Moved {
+    /// Its work tree in the view, else its git directory.
+    place: PathBuf,
+    references: Vec<String>,
+}
+
+impl Moved {
+    /// Says what became of its history.
+    pub(super) fn told(&self) -> String {
+        format!(
+            "not written back, moved outside too: the history of {}; the run's is kept beside: {}",
+            self.place.display(),
+            some(&self.references)
+        )
+    }
+
+    /// Says how both come together.
+    pub(super) fn hint(&self) -> String {
+        let is_branch = |it: &&String| it.contains("/heads/");
+        let one = self.references.iter().find(is_branch).or(self.references.first());
+        let (place, one) = (self.place.display(), one.map_or("", String::as_str));
+        // Its files are written back, and are no commits yet.
+        format!(
+            "`git -C {place} merge {one}` takes its commits; `git stash -u` puts aside what stands in the way"
+        )
+    }
+}
+
+/// Returns the repositories of a mount that both sides moved.
+pub(super) fn of_mount((at, report): &OfMount<SyncReport>, id: &str) -> Vec<Moved> {
+    let moved = |(git_dir, references): (PathBuf, Vec<String>)| {
+        let above = git_dir.parent().filter(|_| git_dir.ends_with(".git"));
+        Moved { place: shown(at, above.unwrap_or(&git_dir)), references }
+    };
+    kept(report, id).into_iter().map(moved).collect()
+}
+
+/// Returns where both sides changed something, but for where such repositories stand.
+pub(super) fn lost<'r>(report: &'r SyncReport, id: &str) -> Vec<&'r Path> {
+    let kept = kept(report, id);
+    let is_state = |path: &Path| {
+        let mut below = kept.keys().filter_map(|git_dir| path.strip_prefix(git_dir).ok());
+        below.any(|below| git_dir::part(below) == Part::State)
+    };
+    let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host);
+    lost.map(|it| it.path.as_path()).filter(|path| !is_state(path)).collect()
+}
+
+/// Returns the run's own references that were written, by their git directory.
+fn kept(report: &SyncReport, id: &str) -> BTreeMap<PathBuf, Vec<String>> {
+    let own = ["refs", "endow", id];
+    let mut kept: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+    for applied in report.applied.iter().filter(|it| it.node == Kind::File) {
+        let names: Vec<_> = applied.path.iter().collect();
+        let Some(begin) = names.windows(own.len()).position(|it| it == own) else { continue };
+        let (git_dir, reference) = names.split_at(begin);
+        let reference: PathBuf = reference.iter().collect();
+        kept.entry(git_dir.iter().collect()).or_default().push(reference.display().to_string());
+    }
+    kept
+}
+
+/// The root of a mount has no slash at its end.
+fn shown(at: &InView, path: &Path) -> PathBuf {
+    at.place(path).components().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use endow_vfs::sync::{Applied, ChangeKind, Conflict, Resolved};
+
+    use super::*;
+
+    fn report(applied: &[&str], conflicts: &[&str]) -> SyncReport {
+        let kind = ChangeKind::Created;
+        let applied = applied.iter().map(|it| Applied { path: it.into(), kind, node: Kind::File });
+        let resolved = |it: &&str| Resolved {
+            path: it.into(),
+            kind,
+            conflict: Conflict::Changed,
+            winner: Winner::Host,
+        };
+        let conflicts = conflicts.iter().map(resolved).collect();
+        SyncReport { applied: applied.collect(), conflicts, ..SyncReport::default() }
+    }
+
+    #[test]
+    fn history_of_a_repository_is_one_thing() {
+        let conflicts = [".git/index", ".git/logs/HEAD", ".git/config", "a", "b/.git/index"];
+        let report = report(&[".git/refs/endow/id/heads/main", "refs/endow/other/x"], &conflicts);
+        let left = [".git/config", "a", "b/.git/index"].map(Path::new);
+        assert_eq!(lost(&report, "id"), left);
+        assert_eq!(lost(&report, "no").len(), conflicts.len());
+        let kept: Vec<_> = kept(&report, "id").into_iter().collect();
+        let references = vec!["refs/endow/id/heads/main".to_owned()];
+        assert_eq!(kept, [(PathBuf::from(".git"), references)]);
+    }
+}
