@@ -318,8 +318,11 @@ fn patch_of_a_run_that_used_git_is_one_that_git_takes() {
     let patch = said(&mut world.endow(["diff"]));
     let own = |line: &&str| line.contains(".git/") && !line.starts_with("# ");
     assert_eq!(patch.ok().lines().find(own), None);
-    assert!(patch.stdout.contains("# diff --git a/.git/refs/heads/"), "{}", patch.stdout);
-    assert!(patch.stdout.contains("# Binary files a/.git/index and b/.git/index differ"));
+    assert!(patch.stdout.contains("\n# .git: "), "{}", patch.stdout);
+    let whole = said(&mut world.endow(["diff", "-v"]));
+    assert_eq!(whole.ok().lines().find(own), None);
+    assert!(whole.stdout.contains("# diff --git a/.git/refs/heads/"), "{}", whole.stdout);
+    assert!(whole.stdout.contains("# Binary files a/.git/index and b/.git/index differ"));
     for added in ["b", "new", "sub/s"] {
         let head = format!("\ndiff --git a/{added} b/{added}\nnew file mode 100644\n");
         assert!(patch.stdout.contains(&head), "{added}: {}", patch.stdout);

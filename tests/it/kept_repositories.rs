@@ -103,6 +103,30 @@ fn runs_are_taken_back_one_after_another() {
     assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
 }
 
+/// Nobody reads objects and logs: a review begins with what a repository has come to.
+#[test]
+fn diff_sums_up_what_a_commit_changes() {
+    let repository = Repository::new();
+    let script = format!("{COMMIT}; printf x >.git/objects/odd");
+    said(&mut repository.world.endow(["run", "--sync", "review", "--", "sh", "-c", &script])).ok();
+    let head = repository.git(&["rev-parse", "--short=7", "HEAD"]);
+    let diff = |arguments: &[&str]| {
+        said(&mut repository.world.endow([&["diff"], arguments].concat())).ok().to_owned()
+    };
+    let stat = diff(&["--stat"]);
+    assert!(stat.contains(" a | 1 +\n 1 file changed"), "{stat}");
+    assert!(stat.contains(&format!(" .git: main {head} -> ")), "{stat}");
+    assert!(stat.contains(" 4 files of objects"), "{stat}");
+    let patch = diff(&[]);
+    assert!(patch.contains(&format!("# .git: main {head} -> ")), "{patch}");
+    assert!(!patch.contains("objects/"), "{patch}");
+    for all in [diff(&["-v"]), diff(&[".git"])] {
+        assert!(all.contains(".git/refs/heads/main") && all.contains(".git/objects/odd"), "{all}");
+        assert!(!all.contains("+x"), "an object is no text: {all}");
+    }
+    assert!(diff(&["--name-status"]).contains(".git/refs/heads/main"));
+}
+
 #[test]
 fn end_of_a_run_says_where_its_commits_are() {
     let repository = Repository::new();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::cli::args::DiffArgs;
 use crate::cli::diff::change::{Shown, Side, pair};
 use crate::cli::diff::trees::ShownTrees;
-use crate::cli::diff::{Counted, Look, count, is_git_s_own, patch, quoted, table};
+use crate::cli::diff::{Counted, Look, count, fold, is_git_s_own, patch, quoted, table};
 use crate::cli::error::{CommandError, Kind as ErrorKind};
 use crate::cli::exit;
 use crate::cli::output::Output;
@@ -94,8 +94,21 @@ fn all(
     if output.is_json() {
         output.json(&value(picked, (shown, trees, gone), args));
     } else {
-        show(shown, &trees.beside(), args, output);
+        let is_whole =
+            output.is_detailed() || picked.paths.iter().any(|it| is_git_s_own(it.as_path()));
+        let (lines, beside) =
+            if is_whole { (Vec::new(), shown.iter().collect()) } else { fold(shown) };
+        if args.name_status {
+            output.text(&shown.iter().map(name_status).collect::<String>());
+        }
+        show(&beside, (&lines, &trees.beside()), args, output);
         tell(shown, picked.run.id().as_str(), output);
+        if !lines.is_empty() {
+            let id = picked.run.id();
+            output.notice(&format!(
+                "repositories are summed up (`endow diff -v {id}` shows each file)"
+            ));
+        }
         trees.tell(picked.run.id().as_str(), output);
     }
     ExitCode::from(u8::from(args.exit_code && !shown.is_empty()))
@@ -194,17 +207,23 @@ fn stands<'a>(picked: &'a Picked, target: &'a Target, done: Done) -> Shown<'a> {
     }
 }
 
-fn show(shown: &[Shown<'_>], more: &str, args: &DiffArgs, output: &Output) {
+fn show(
+    shown: &[&Shown<'_>],
+    (repositories, more): (&[String], &str),
+    args: &DiffArgs,
+    output: &Output,
+) {
     let (terminal, color) = output.data_look();
-    if args.name_status {
-        output.text(&shown.iter().map(name_status).collect::<String>());
-    }
+    let lines = |before: &str| -> String {
+        repositories.iter().map(|line| format!("{before} {line}\n")).collect()
+    };
     if args.stat {
         let rows: Vec<(PathBuf, Counted)> =
             shown.iter().map(|it| (it.path.clone(), count(&pair(it)))).collect();
         if !rows.is_empty() {
             output.text(&table(&rows, color));
         }
+        output.text(&lines(""));
     }
     if args.patch || !(args.stat || args.name_status) {
         if args.stat && !shown.is_empty() {
@@ -219,7 +238,7 @@ fn show(shown: &[Shown<'_>], more: &str, args: &DiffArgs, output: &Output) {
                 return;
             }
         }
-        output.text(more);
+        output.text(&(lines("#") + more));
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Blob {
 pub(crate) enum Content {
     /// Its bytes, or a link's target.
     Bytes(Vec<u8>),
+    /// The same, of what is never shown by lines.
+    Binary(Vec<u8>),
     /// More bytes than are shown, by their number.
     TooLarge(u64),
     /// It can't be read.
@@ -50,14 +52,14 @@ impl Blob {
     pub(super) fn is_text(&self) -> bool {
         match &self.content {
             Content::Bytes(bytes) => !bytes.iter().take(LOOKED_AT).any(|byte| *byte == 0),
-            Content::TooLarge(_) | Content::Unreadable => false,
+            Content::Binary(_) | Content::TooLarge(_) | Content::Unreadable => false,
         }
     }
 
     /// Returns its bytes, when they are at hand.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match &self.content {
-            Content::Bytes(bytes) => Some(bytes),
+            Content::Bytes(bytes) | Content::Binary(bytes) => Some(bytes),
             Content::TooLarge(_) | Content::Unreadable => None,
         }
     }
@@ -65,9 +67,19 @@ impl Blob {
     /// Returns the number of its bytes; 0 when that is not known.
     pub(super) fn size(&self) -> u64 {
         match &self.content {
-            Content::Bytes(bytes) => u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            Content::Bytes(bytes) | Content::Binary(bytes) => {
+                u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+            }
             Content::TooLarge(size) => *size,
             Content::Unreadable => 0,
+        }
+    }
+
+    /// Takes it for what is shown by no lines.
+    pub(super) fn opaque(self) -> Self {
+        match self.content {
+            Content::Bytes(bytes) => Self { content: Content::Binary(bytes), ..self },
+            _ => self,
         }
     }
 

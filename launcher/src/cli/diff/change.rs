@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::{ChangeKind, Conflict, Refusal, Seen};
 
-use crate::cli::diff::{Pair, exported, read};
+use super::history::is_object;
+use crate::cli::diff::{Blob, Pair, exported, read};
 
 /// One change that is shown.
 pub(crate) struct Shown<'a> {
@@ -61,5 +62,10 @@ pub(crate) fn pair(shown: &Shown<'_>) -> Pair {
         Form::Itself => read(side.dir, &side.path, side.seen.as_ref()),
         Form::Exported => exported(side.dir, &side.path, side.seen.as_ref()),
     };
-    Pair { old: side(&shown.old), new: side(&shown.new) }
+    let pair = Pair { old: side(&shown.old), new: side(&shown.new) };
+    if !is_object(&shown.path) {
+        return pair;
+    }
+    // It is compressed, also where no byte of it is one that texts never have.
+    Pair { old: pair.old.map(Blob::opaque), new: pair.new.map(Blob::opaque) }
 }

@@ -3,6 +3,7 @@
 mod binary;
 mod blob;
 pub(crate) mod change;
+mod history;
 mod hunks;
 mod patch;
 mod quote;
@@ -10,6 +11,7 @@ mod stat;
 pub(crate) mod trees;
 
 pub(crate) use blob::{Blob, Content, Pair, exported, read};
+pub(crate) use history::fold;
 pub(crate) use patch::{Look, is_git_s_own, patch};
 pub(crate) use quote::quoted;
 pub(crate) use stat::{Counted, count, table};

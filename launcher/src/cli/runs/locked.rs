@@ -52,7 +52,8 @@ pub(crate) struct Picked {
     pub(crate) targets: Targets,
     /// What a killed write-back had made, or what was made now to finish it, that no record told.
     pub(crate) finished: ChangeCounts,
-    paths: Vec<HostPath>,
+    /// What of it is meant; all of it when there are none.
+    pub(crate) paths: Vec<HostPath>,
     /// What became of a live workspace, when that was found out now.
     settled: Option<OfMount<Checkpointed>>,
 }
