@@ -452,7 +452,8 @@ fn diff_of_what_is_no_change_that_was_written_back_is_refused() {
     for words in [&["nosuch"][..], &["nosuch", "f1"], &["f1", "made/none"]] {
         let refused = said(&mut world.endow([&["diff"][..], words].concat()));
         let told = refused.fails(2);
-        assert!(told.starts_with("endow: neither a run nor a change of this one: "), "{told}");
+        assert!(told.starts_with("endow: neither a run nor a change of "), "{told}");
+        assert!(!told.contains("this one") && told.contains("hint: `endow runs`"), "{told}");
         let named = words.iter().find(|word| word.contains("no")).expect("a word");
         assert!(told.contains(&format!("/{named}\n")), "{told}");
     }

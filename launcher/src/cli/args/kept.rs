@@ -12,6 +12,12 @@ use super::Style;
 pub(crate) struct RunsArgs {
     #[command(flatten)]
     pub(crate) style: Style,
+    /// List those of this workspace alone
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// List the newest N
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) last: Option<usize>,
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
 }

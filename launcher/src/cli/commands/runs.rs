@@ -64,7 +64,7 @@ const FORCE: Verb = Verb { states: &RunState::ALL, ..REMOVE };
 pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
     let kept = Kept::list()?;
     match &args.command {
-        None => list(&kept, output),
+        None => list(&kept, args, output),
         Some(RunsCommand::Rm { runs, force }) => {
             let removal = if *force { Removal::Forced } else { Removal::Settled };
             remove(&kept, runs, (output, removal))?;
@@ -73,17 +73,21 @@ pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandE
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(kept: &Kept, output: &Output) {
+fn list(kept: &Kept, args: &RunsArgs, output: &Output) {
+    let is_meant =
+        |run: &&Listed| !args.here || run.record().is_some_and(|record| kept.is_of_here(record));
+    let runs = kept.runs.iter().rev().filter(is_meant).take(args.last.unwrap_or(usize::MAX));
+    let runs: Vec<&Listed> = runs.collect();
     if output.is_json() {
-        let runs: Vec<Value> = kept.runs.iter().rev().map(|run| value(kept, run)).collect();
+        let runs: Vec<Value> = runs.iter().map(|run| value(kept, run)).collect();
         return output.json(&json!({"version": 1, "runs": runs}));
     }
-    if kept.runs.is_empty() {
+    if runs.is_empty() {
         return output.notice("no runs are kept");
     }
     let head = ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"];
     let now = SystemTime::now();
-    let rows: Vec<[String; 7]> = kept.runs.iter().rev().map(|run| row(kept, run, now)).collect();
+    let rows: Vec<[String; 7]> = runs.iter().map(|run| row(kept, run, now)).collect();
     output.text(&table::render(head, &rows));
 }
 

@@ -233,7 +233,8 @@ impl Picked {
             let mut found = self.places(path);
             found.extend(self.places_in_gone(path));
             if found.is_empty() && !is_elsewhere(path) {
-                return Err(nothing(path).cause("no copy-on-write mount of the run holds it"));
+                return Err(nothing(self.run.id(), path)
+                    .cause("no copy-on-write mount of the run holds it"));
             }
             selected.extend(found);
         }
@@ -330,7 +331,7 @@ impl Picked {
             let has_any = || places.iter().any(|(number, at)| has_change(*number, at));
             // What is in a mount that can't be opened is not known.
             if !places.is_empty() && self.places_in_gone(path).is_empty() && !has_any() {
-                return Err(nothing(path));
+                return Err(nothing(self.run.id(), path));
             }
         }
         Ok(())
@@ -484,6 +485,8 @@ pub(crate) fn tell_gone(gone: &[&Gone], output: &Output) -> bool {
     !gone.is_empty()
 }
 
-fn nothing(path: &HostPath) -> CommandError {
-    CommandError::new(Kind::Usage, "neither a run nor a change of this one").about(path)
+fn nothing(run: &RunId, path: &HostPath) -> CommandError {
+    CommandError::new(Kind::Usage, format!("neither a run nor a change of {run}"))
+        .about(path)
+        .hint("`endow runs` lists all runs")
 }

@@ -148,12 +148,7 @@ impl Kept {
 
     fn newest(&self, verb: Verb, chosen: &Chosen) -> Result<&Listed, CommandError> {
         let fits = |run: &Listed, record: &Record| {
-            let repositories = record.trees.iter().filter_map(|tree| match &tree.from {
-                TreeOrigin::Git(git) => Some(&git.repository),
-                TreeOrigin::Cas(_) => None,
-            });
-            let mut places = record.workspace.iter().chain(repositories);
-            places.any(|it| self.is_here(it))
+            self.is_of_here(record)
                 && ((verb.fits)(record) || verb.act == Act::Undo && self.has_more(run, record))
         };
         let newest = Wanted::Newest { fits: &fits, states: verb.states };
@@ -189,6 +184,15 @@ impl Kept {
         let ledger = dir.and_then(|dir| Ledger::read(&OsFs, dir.as_fd()).ok()).unwrap_or_default();
         let mut numbers = (0u32..).zip(&record.mounts).map(|(number, _)| number);
         numbers.any(|number| ledger.uncovered(number).next().is_some())
+    }
+
+    /// Whether a run is of this workspace, or of its repository.
+    pub(crate) fn is_of_here(&self, record: &Record) -> bool {
+        let repositories = record.trees.iter().filter_map(|tree| match &tree.from {
+            TreeOrigin::Git(git) => Some(&git.repository),
+            TreeOrigin::Cas(_) => None,
+        });
+        record.workspace.iter().chain(repositories).any(|it| self.is_here(it))
     }
 
     /// Whether a run of this workspace had its workspace here: the current directory is in it, and
