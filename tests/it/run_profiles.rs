@@ -189,3 +189,26 @@ fn profile_with_a_name_that_means_something_else_is_refused() {
         }
     }
 }
+
+#[test]
+fn plan_begins_with_what_is_asked_first() {
+    let world = World::new();
+    let data = world.write("data/file", "x\n").parent().expect("a directory").display().to_string();
+    let words = ["plan", "--ro", &data, "--net", "example.org", "--timeout", "10m", "--", "true"];
+    let plan = said(&mut world.endow(words));
+    let first: Vec<&str> = plan.ok().lines().take_while(|line| !line.is_empty()).collect();
+    let project = world.project();
+    let expected = [
+        "level   ".to_owned(),
+        format!("works   {} cow (", project.display()),
+        format!("grant   {data} ro (--ro {data})"),
+        "reach   example.org:443".to_owned(),
+        "changes apply".to_owned(),
+        "limits  timeout 600s".to_owned(),
+        "policy  ".to_owned(),
+    ];
+    assert_eq!(first.len(), expected.len(), "{first:?}");
+    for (line, expected) in first.iter().zip(&expected) {
+        assert!(line.starts_with(expected), "{expected}: {line}");
+    }
+}

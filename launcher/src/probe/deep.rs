@@ -47,11 +47,14 @@ impl Sample {
     }
 }
 
-/// Walks a tree; links are not followed.
-pub(crate) fn look(root: &Path) -> Deep {
+/// Walks a tree, but for some directories in it; links are not followed.
+pub(crate) fn look(root: &Path, without: &[&Path]) -> Deep {
     let mut deep = Deep::default();
     let mut left = vec![root.to_owned()];
     while let Some(path) = left.pop() {
+        if without.contains(&path.as_path()) {
+            continue;
+        }
         if deep.entries == ENTRIES_MAX {
             deep.truncated = true;
             break;
@@ -88,4 +91,18 @@ fn is_planted(path: &Path) -> bool {
     let length = rustix::fs::llistxattr(path, &mut names[..]).unwrap_or(0);
     let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
     names.into_iter().any(|name| name.starts_with(b"user.overlay."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_left_out() {
+        let root = tempfile::tempdir().expect("a directory");
+        fs::create_dir_all(root.path().join("own/in")).expect("made");
+        fs::write(root.path().join("file"), "").expect("written");
+        assert_eq!(look(root.path(), &[]).entries, 4);
+        assert_eq!(look(root.path(), &[&root.path().join("own")]).entries, 2);
+    }
 }

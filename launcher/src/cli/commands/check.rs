@@ -271,7 +271,10 @@ fn trees(planned: &Planned) -> BTreeMap<PathBuf, Deep> {
     let granted =
         granted.filter(|it| !matches!(it.spec.origin, endow_policy::Origin::Profile { .. }));
     let sources = granted.filter_map(|it| it.source.as_ref()).map(|source| source.path.as_path());
-    sources.map(|path| (path.to_owned(), deep::look(path))).collect()
+    // Every sandbox is without these.
+    let dirs = &planned.surroundings.dirs;
+    let own = [dirs.state.as_path(), &dirs.cache, &dirs.config];
+    sources.map(|path| (path.to_owned(), deep::look(path, &own))).collect()
 }
 
 fn print(checked: &Checked, output: &Output) {
@@ -286,9 +289,7 @@ fn print(checked: &Checked, output: &Output) {
         text.push('\n');
     };
     if checked.problems.is_empty() {
-        let files =
-            if checked.files.is_empty() { "no file".to_owned() } else { checked.files.join(", ") };
-        line(format!("{name}: ok ({files})"));
+        line(format!("{name}: ok{}", made_of(checked)));
     }
     for note in &checked.notes {
         line(format!("note: {note}"));
@@ -304,6 +305,19 @@ fn print(checked: &Checked, output: &Output) {
         kinds.iter().flat_map(|(words, found)| found_lines(words, found)).for_each(&mut line);
     }
     output.text(&text);
+}
+
+/// Names the files that a policy is made of, beside the one that is named already.
+fn made_of(checked: &Checked) -> String {
+    let named = checked.file.as_deref();
+    let is_named = |file: &str| named.is_some_and(|named| Path::new(file).ends_with(named));
+    let others: Vec<&str> =
+        checked.files.iter().map(String::as_str).filter(|file| !is_named(file)).collect();
+    match (others.as_slice(), named) {
+        ([], Some(_)) => String::new(),
+        ([], None) => " (no file)".to_owned(),
+        (others, _) => format!(" ({})", others.join(", ")),
+    }
 }
 
 fn found_lines(words: &str, found: &Sample) -> Vec<String> {
