@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use serde_json::Value;
 
-use crate::build::{Project, files};
+use crate::build::{Project, STEPS, files};
 use crate::harness::{Running, soon};
 
 /// A program of the user's own, that no action sees by itself.
@@ -170,4 +170,24 @@ fn inputs_that_are_never_read_are_named() {
     // What was the same twice is a result.
     assert_eq!(project.states(&[]), ["cc cached"]);
     assert_eq!(project.states(&["--check"]), ["cc executed"]);
+}
+
+#[test]
+fn dry_run_says_what_would_be_executed_and_does_nothing() {
+    let project = Project::new(STEPS);
+    project.write("in/text", "abc\n");
+    let told =
+        |arguments: &[&str]| project.build(&[&["--dry-run"], arguments].concat()).ok().to_owned();
+    let first =
+        "upper: would be executed\ntwice: depends on what the actions leave that it needs\n";
+    assert_eq!(told(&[]), first);
+    assert!(!project.path("out").exists());
+    project.build(&[]).ok();
+    assert_eq!(told(&[]), "upper: from the cache\ntwice: from the cache\n");
+    fs::remove_dir_all(project.path("out")).expect("removed");
+    project.write("in/text", "xyz\n");
+    assert_eq!(told(&["upper"]), "upper: would be executed\n");
+    assert_eq!(told(&["--no-cache", "upper"]), "upper: would be executed\n");
+    assert!(!project.path("out").exists());
+    assert_eq!(project.states(&["--dry-run", "upper"]), ["upper executed"]);
 }

@@ -80,6 +80,9 @@ pub(crate) struct BuildArgs {
     /// Try every rule of the sandboxes of the actions, and execute none
     #[arg(long, conflicts_with_all = ["check", "force", "no_cache", "keep_going", "remote", "jobs"])]
     pub(crate) verify: bool,
+    /// Say of each action whether it would be executed; execute nothing, and put nothing in place
+    #[arg(short = 'n', long, conflicts_with_all = ["check", "verify"])]
+    pub(crate) dry_run: bool,
     /// Go on with what needs nothing of an action that failed
     #[arg(short, long)]
     pub(crate) keep_going: bool,

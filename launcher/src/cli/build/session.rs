@@ -1,5 +1,7 @@
 //! One call of `endow build`.
 
+mod foretold;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -92,6 +94,9 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
+    if args.dry_run {
+        return Ok(session.foretell());
+    }
     session.place.clear(wanted.actions.iter().flat_map(|it| &it.outputs));
     session.build(workers)?;
     if session.results.has_noted() {
