@@ -69,6 +69,8 @@ const MISTAKES: &[&[&str]] = &[
     &["--keep-fd", "1"],
     &["--report"],
     &["--report", ""],
+    &["--report", "-"],
+    &["--events", "-"],
     &["--report", "fd:77"],
     &["--events", "fd:77"],
     &["--color", "purple"],
@@ -143,7 +145,7 @@ fn negative_value_is_not_said_to_belong_after_the_dashes() {
 #[test]
 fn mistake_has_a_hint() {
     let world = World::new();
-    let with_hint: [&[&str]; 8] = [
+    let with_hint: [&[&str]; 10] = [
         &["--bogus"],
         &["--ro", "/x:/y"],
         &["--workspace", "bogus"],
@@ -152,6 +154,8 @@ fn mistake_has_a_hint() {
         &["--keep-fd", "77"],
         &["--profile", "rsut"],
         &["--color", "purple"],
+        &["--report", "-"],
+        &["--bind", "/a"],
     ];
     for mistake in with_hint {
         let said = refused(&world, [&["run"], mistake, &["--", "true"]].concat());
@@ -168,7 +172,8 @@ fn value_of_an_option_is_told_by_what_is_wrong_with_it() {
         (["--git", "/r=@^"], "no repository before the `@`", r"`@~1` is `HEAD~1`, or `\@~1`"),
         (["--tmp", "/s,mode=999"], "bad value of the option `mode`", "an octal number up to 1777"),
         (["--tmp", "/s,inodes=x"], "bad value of the option `inodes`", ""),
-        (["--timeout", "-1"], "less than zero", ""),
+        (["--timeout", "-1"], "less than zero", "`--timeout 10m`"),
+        (["--pids", "many"], "no number", "`--pids 512`"),
     ] {
         let said = refused(&world, ["run", &mistake.join("="), "--", "true"]);
         assert!(said.stderr.starts_with(&format!("endow: {told}: ")), "{}", said.stderr);

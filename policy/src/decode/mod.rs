@@ -223,6 +223,10 @@ impl<'t> Decoder<'t> {
         let Some(found) = section.table.get(key) else { return Vec::new() };
         let Some(items) = found.get_ref().as_array() else {
             self.wrong_type(section, key, "a list of strings");
+            let problem = self.problems.last_mut().filter(|_| found.get_ref().is_str());
+            if let Some(problem) = problem {
+                problem.hint = Some(format!("put it in brackets: `{key} = [\"...\"]`"));
+            }
             return Vec::new();
         };
         let mut texts = Vec::with_capacity(items.len());

@@ -393,7 +393,20 @@ fn unit<T>(
     let origin = origin(flag, text);
     match read(text) {
         Ok(value) => Ok(Some(Stated::new(value, origin))),
-        Err(error) => Err(fault(&origin.to_string(), FlagFault::Unit(error))),
+        Err(error) => Err(FlagError {
+            hint: Some(format!("write it as in `{flag} {}`", example(flag))),
+            ..fault(&origin.to_string(), FlagFault::Unit(error))
+        }),
+    }
+}
+
+/// A value that the flag takes.
+fn example(flag: &str) -> &'static str {
+    match flag {
+        "--timeout" | "--cpu-time" => "10m",
+        "--grace" => "5s",
+        "--pids" | "--open-files" => "512",
+        _ => "256M",
     }
 }
 

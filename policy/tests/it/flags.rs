@@ -273,10 +273,10 @@ fn other_flags_refused() {
     not a port from 1 to 65535: --proxy 0 | -
     not a port from 1 to 65535: --proxy http://127.0.0.1:3128 | -
     unknown word: --allow iouring | did you mean `io-uring`
-    unknown unit of time, known: ms, s, m, h, d: --timeout 10 parsecs | -
+    unknown unit of time, known: ms, s, m, h, d: --timeout 10 parsecs | write it as in `--timeout 10m`
     a limit of zero lets nothing run: --timeout 0 | -
-    no number: --memory lots | -
-    no number: --pids -1 | -
+    no number: --memory lots | write it as in `--memory 256M`
+    no number: --pids -1 | write it as in `--pids 512`
     a limit of zero lets nothing run: --open-files 0 | -
     not a host name: --hostname a b | -
     unknown word: --require ful | did you mean `full`

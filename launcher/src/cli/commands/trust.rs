@@ -54,7 +54,8 @@ fn canonical(path: PathBuf) -> Result<PathBuf, CommandError> {
 }
 
 fn no_file() -> CommandError {
-    CommandError::new(Kind::Usage, "there is no endow.toml here").hint("name the file")
+    CommandError::new(Kind::Usage, "there is no endow.toml here")
+        .hint("`endow init` writes one; `endow trust FILE` names one that is elsewhere")
 }
 
 /// It would be remembered, and no run would read it.

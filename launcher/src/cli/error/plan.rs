@@ -62,13 +62,19 @@ impl CommandError {
     fn not_private(self, origin: &Origin) -> Self {
         self.cause("`create` needs a place in a private directory, with nothing mounted in it")
             .asked_by(origin)
-            .hint("create it on the host, or add the option `optional`")
+            .hint(format!("create it on the host, or {}", may_be_missing(origin)))
     }
 
     /// Names the keys that nothing enforces without namespaces, and ways out.
     fn beyond(self, keys: &[Beyond], inside: bool) -> Self {
         let this = keys.iter().fold(self, Self::cause);
         let this = this.hint("take these out of the policy: without namespaces, a grant stands at its own path and is open as a whole");
+        // Nobody finds it in a file of theirs.
+        let of_profile = |key: &&Beyond| matches!(key.origin, Some(Origin::Profile { .. }));
+        let this = match keys.iter().find(of_profile) {
+            Some(_) => this.hint("what a profile hides is shown again by `--deny '!PATTERN'`, with the pattern as it is named"),
+            None => this,
+        };
         if inside {
             this.hint("or start the outer endow with `--allow userns`")
         } else {
@@ -125,6 +131,14 @@ impl CommandError {
     }
 }
 
+/// Says how an entry is written whose source may be missing.
+fn may_be_missing(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Flag(_) => "add the option `optional`: `PATH,optional`",
+        _ => "say that it may be missing: `\"PATH\" = { access = \"ro\", optional = true }`",
+    }
+}
+
 const SAME: &str = "run it from the same place with the same grants";
 
 impl From<PlanError> for CommandError {
@@ -133,7 +147,7 @@ impl From<PlanError> for CommandError {
         let this = Self::new(kind, error.to_string());
         match error {
             PlanError::MissingSource { origin, .. } => {
-                this.asked_by(&origin).hint("create it first, or add the option `optional`")
+                this.asked_by(&origin).hint(format!("create it first, or {}", may_be_missing(&origin)))
             }
             PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
             PlanError::UnreadableSource { errno, origin, .. } => this.no_source(errno, &origin),

@@ -187,6 +187,10 @@ impl Target {
             None if target.is_empty() => {
                 Err(CommandError::new(Kind::Usage, "name a file or fd:N").about("\"\""))
             }
+            // Others take it for standard output, which is the command's here.
+            None if target == "-" => Err(CommandError::new(Kind::Usage, "name a file or fd:N")
+                .about("-")
+                .hint("`/dev/stdout` is the standard output, `./-` a file of that name")),
             None => std::path::absolute(target)
                 .map(Self::File)
                 .map_err(|source| CommandError::directory(Path::new(target), source)),
