@@ -2,6 +2,7 @@
 
 mod build;
 mod cas;
+mod foreign;
 mod kept;
 mod learn;
 mod other;
@@ -36,11 +37,14 @@ pub(crate) struct Invocation {
     pub(crate) style: Style,
 }
 
+/// Both forms: what is parsed as `run` knows no command of endow's.
+const USAGE: &str = "endow [OPTIONS] -- COMMAND [ARG...]\n       endow <COMMAND> ...";
+
 /// Give a process the files it was endowed with, and nothing else.
 ///
 /// `endow [OPTIONS] -- COMMAND [ARG...]` is the same as `endow run`.
 #[derive(Debug, Parser)]
-#[command(name = "endow", version, disable_help_subcommand = true)]
+#[command(name = "endow", version, disable_help_subcommand = true, override_usage = USAGE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

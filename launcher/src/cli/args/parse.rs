@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 
+use super::foreign;
 use super::{Cli, Command, Invocation, RunArgs, Style};
 use crate::cli::error::{CommandError, Kind};
 use crate::cli::exit;
@@ -50,6 +51,12 @@ impl Usage {
         if let Some((name, instead)) = self.not_built() {
             return CommandError::new(Kind::Usage, "not built yet").about(name).hint(instead);
         }
+        if let Some(hint) = self.elsewhere() {
+            let word = self.word().unwrap_or_default();
+            let error =
+                CommandError::new(Kind::Usage, format!("unexpected argument '{word}' found"));
+            return error.hint(hint).hint(self.last_hint());
+        }
         let text = self.error.render().to_string();
         let mut paragraphs = text.split("\n\n");
         let first = paragraphs.next().unwrap_or_default();
@@ -61,7 +68,12 @@ impl Usage {
         let is_apt = |hint: &String| !(self.running && hint.contains(" as a value, use '-- "));
         let hints = paragraphs.flat_map(str::lines).filter_map(hint).filter(is_apt);
         let hints = known.into_iter().chain(hints).chain([self.last_hint()]);
-        hints.fold(error, CommandError::hint)
+        let mut hints: Vec<String> = hints.collect();
+        if self.error.kind() == ErrorKind::InvalidSubcommand {
+            // It is a program more often than a mistyped command.
+            hints.rotate_right(1);
+        }
+        hints.into_iter().fold(error, CommandError::hint)
     }
 
     fn not_built(&self) -> Option<(String, &'static str)> {
@@ -73,10 +85,36 @@ impl Usage {
         Some((format!("endow {name}"), instead))
     }
 
+    /// The argument that nobody expected.
+    fn word(&self) -> Option<&str> {
+        let word = self
+            .error
+            .get(ContextKind::InvalidArg)
+            .or(self.error.get(ContextKind::InvalidSubcommand));
+        match word {
+            Some(ContextValue::String(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// What says here what was said as elsewhere.
+    fn elsewhere(&self) -> Option<String> {
+        let word = self.word().filter(|_| self.error.kind() == ErrorKind::UnknownArgument)?;
+        if let Some(hint) = foreign::instead(word) {
+            return Some(hint.to_owned());
+        }
+        if foreign::is_volume(word) {
+            return Some(foreign::volume().to_owned());
+        }
+        let is_command = self.running && !word.starts_with('-');
+        is_command.then(|| format!("put `--` before the command: `-- {word}`"))
+    }
+
     fn last_hint(&self) -> String {
         match (self.error.kind(), self.running, &self.named) {
             (ErrorKind::InvalidSubcommand, ..) => {
-                "`endow -- COMMAND` runs a command in a sandbox".to_owned()
+                let word = self.word().unwrap_or("COMMAND");
+                format!("`endow -- {word}` runs a command in a sandbox")
             }
             (_, true, _) => "`endow run --help` lists the options".to_owned(),
             (_, _, Some(name)) => format!("`endow {name} --help` lists the options"),
