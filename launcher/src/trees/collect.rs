@@ -49,15 +49,18 @@ impl Collection {
         let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
         let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
         let collected = confined::watched(&reach, watch, |teller| {
-            let mut removed = |step| {
-                if let GcProgress::Removed { digest, .. } = step {
-                    teller.add(Amount { files: 1, bytes: digest.size });
-                }
-            };
+            let mut removed = |step| teller.add(amount(&step));
             let collected = Store::open(&OsFs, source)
                 .and_then(|store| gc(&store, (quota, kept), &mut removed));
             collected.map_err(|error| in_one_line(&error))
         });
         collected.map_err(MakeError::Confined)?.map_err(MakeError::Source)
+    }
+}
+
+fn amount(step: &GcProgress) -> Amount {
+    match step {
+        GcProgress::Removed { digest, .. } => Amount { files: 1, bytes: digest.size },
+        GcProgress::Marked { .. } => Amount::default(),
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Planned<'a> {
         let is_divided = elsewhere.knows(mount.number);
         let here = is_divided.then(|| self.ledger.below_roots(mount.number, &is_here));
         if here.as_ref().unwrap_or(&self.ledger).knows(mount.number) {
-            self.add_known(mount, (here.as_ref(), &chosen, doubt), &mut report)?;
+            self.add_known(mount, here.as_ref(), (&chosen, doubt), &mut report)?;
         }
         self.reports.push(report);
         Ok(())
@@ -160,7 +160,8 @@ impl<'a> Planned<'a> {
     fn add_known(
         &mut self,
         mount: &MountPlace<'a>,
-        (here, chosen, doubt): (Option<&Ledger>, &dyn Fn(&Path) -> bool, Doubt),
+        here: Option<&Ledger>,
+        (chosen, doubt): (&dyn Fn(&Path) -> bool, Doubt),
         report: &mut UndoReport,
     ) -> Result<(), SyncError> {
         let Self { fs, ledger, alone, .. } = self;
