@@ -5,8 +5,8 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use serde_json::Value;
 
-use crate::build::{Project, STEPS, files};
-use crate::harness::{Running, soon};
+use crate::build::{STEPS, files};
+use crate::harness::{Project, Running, soon};
 
 /// A program of the user's own, that no action sees by itself.
 fn tool(project: &Project) -> String {

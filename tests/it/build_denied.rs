@@ -1,7 +1,6 @@
 //! What `[deny]` hides from builds: the same as from runs, with what is spared.
 
-use crate::build::Project;
-use crate::harness::Said;
+use crate::harness::{Project, Said};
 
 /// A project whose files are named, each with its path in it, and are tracked by git.
 fn tracked(paths: &[&str]) -> Project {

@@ -8,8 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::build::Project;
-use crate::harness::{Said, said};
+use crate::harness::{Project, Said, said};
 
 /// Two actions, of which one asks for what can't be an input.
 const TWO: &str = r#"

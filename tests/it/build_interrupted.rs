@@ -7,8 +7,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::time::Instant;
 
-use crate::build::Project;
-use crate::harness::{Running, endow, mark, marked, said, send, soon};
+use crate::harness::{Project, Running, endow, mark, marked, said, send, soon};
 
 /// The sizes of the cache's file system: in the largest there is room.
 const SIZES_KIB: std::ops::Range<usize> = 64..1600;

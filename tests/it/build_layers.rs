@@ -1,6 +1,6 @@
 //! Inputs of many patterns: large ones are layers of one overlay, of which there are only so many.
 
-use crate::build::Project;
+use crate::harness::Project;
 
 /// More files than make a pattern a layer of its own.
 const FILES: usize = 20;

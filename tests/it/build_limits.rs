@@ -3,8 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use crate::build::Project;
-use crate::harness::{Running, Said, mark, marked, said, soon};
+use crate::harness::{Project, Running, Said, mark, marked, said, soon};
 
 fn limited(limits: &str) -> Project {
     let project = Project::new("");

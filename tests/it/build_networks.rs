@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::build::Project;
+use crate::harness::Project;
 
 /// Names a network namespace by its cookie (`SO_NETNS_COOKIE`), which no later one has.
 const NAME: &str = "import os; from socket import *; \

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use crate::build::{Project, files};
-use crate::harness::{Said, mark, marked, said, soon};
+use crate::build::files;
+use crate::harness::{Project, Said, mark, marked, said, soon};
 
 fn built(project: &Project, output: &str, script: &str) -> Said {
     project.build(&["--output", output, "--", "sh", "-c", script])

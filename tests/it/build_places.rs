@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::build::{Project, STEPS};
-use crate::harness::{World, said};
+use crate::build::STEPS;
+use crate::harness::{Project, World, said};
 
 #[test]
 fn what_no_build_made_is_never_replaced() {

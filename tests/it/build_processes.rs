@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::build::Project;
-use crate::harness::{Running, soon};
+use crate::harness::{Project, Running, soon};
 
 /// The name of what makes first processes, and of those before they are ready.
 const FORK_SERVER: &str = "endow-fork";

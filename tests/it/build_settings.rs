@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::build::Project;
+use crate::harness::Project;
 
 /// A token in the settings of the repository is nobody's input, and no result depends on it.
 #[test]

@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build::Project;
-use crate::harness::{Said, World, said};
+use crate::harness::{Project, Said, World, said};
 use crate::run_root::tree;
 
 /// A build of somebody who has nothing but the tree, the source and the shared cache.

@@ -4,8 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::build::Project;
-use crate::harness::Said;
+use crate::harness::{Project, Said};
 use crate::run_root::tree;
 
 /// Three actions, of which two have sandboxes with the same rules, and one sees what another leaves.

@@ -1,7 +1,6 @@
 //! A tree as the root of the view: its programs, and nothing of the host's.
 
-use crate::build::Project;
-use crate::harness::{Said, World, said};
+use crate::harness::{Project, Said, World, said};
 
 /// Makes a directory with the programs that `sh -c` of these tests needs, and the libraries of each.
 const MAKE: &str = "mkdir -p ../root/bin ../root/etc; cd ../root; echo own >etc/own

@@ -11,9 +11,8 @@ use std::os::unix::fs::symlink;
 
 pub(crate) use self::buildgrid::BuildGrid;
 use self::server::Server;
-use crate::build::Project;
 use crate::build_shared::{Builder, SCRIPT};
-use crate::harness::World;
+use crate::harness::{Project, World};
 
 #[test]
 fn result_of_one_is_anothers() {

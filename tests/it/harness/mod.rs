@@ -2,6 +2,7 @@
 
 mod kept;
 mod process;
+mod project;
 mod pty;
 mod require;
 
@@ -18,6 +19,7 @@ pub(crate) use kept::MadeUp;
 pub(crate) use process::{
     PATIENCE, Running, is_stopped, mark, marked, pid, send, soon, tree, within,
 };
+pub(crate) use project::Project;
 pub(crate) use pty::Pty;
 pub(crate) use require::{debian_program, elsewhere, kernel, skip};
 

@@ -5,8 +5,7 @@ use std::os::unix::fs::symlink;
 
 use super::cas::{cas, put};
 use super::git::{WHO, repository};
-use crate::build::Project;
-use crate::harness::{World, project, said};
+use crate::harness::{Project, World, project, said};
 
 /// Moves a directory, one out of it, and exchanges two.
 const MOVES: &str = "import ctypes, os

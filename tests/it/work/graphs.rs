@@ -8,8 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{copy, fresh_project, provisioned};
-use crate::build::Project;
-use crate::harness::{elsewhere, said};
+use crate::harness::{Project, elsewhere, said};
 
 /// git with nothing that is not in a plain machine, and the program that needs no other.
 const MAKE: [&str; 13] = [
