@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::OsFs;
-use endow_vfs::state::{HELD, LAYERS, RunDir, StateError};
+use endow_vfs::state::{LAYERS, RunDir, StateError};
 use endow_vfs::sync::{self, Ledger, Standing, SyncError};
 use endow_vfs::tree::prune_layer;
 
@@ -33,13 +33,11 @@ pub(crate) fn prune(run: &RunDir, targets: &[Target]) -> Result<(), WriteBackErr
     Ok(())
 }
 
-/// Takes the layers of a run away that needs them no more, and what was taken out of live mounts.
+/// Takes the layers of a run away that needs them no more.
 pub(crate) fn drop_layers(run: &RunDir, targets: &[Target]) -> Result<(), StateError> {
     let ledger = Ledger::read(&OsFs, run.as_fd()).unwrap_or_default();
     let standing = standing(run, &ledger, targets);
-    for part in [LAYERS, HELD] {
-        run.remove_part(&OsFs, Path::new(part))?;
-    }
+    run.remove_part(&OsFs, Path::new(LAYERS))?;
     // Without it an undo compares less.
     drop(sync::note_alone(&OsFs, run.as_fd(), &standing));
     Ok(())

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use endow_vfs::state::{ChangeCounts, RunState};
+use endow_vfs::fs::OsFs;
+use endow_vfs::state::{ChangeCounts, HELD, RunState};
 use endow_vfs::tree::DropError as Dropped;
 use serde_json::json;
 
@@ -61,6 +62,8 @@ fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     note_left(picked, 0);
     picked.drop_recorded()?;
     picked.set_state(state)?;
+    // An undo of what was written back would find what was held again.
+    picked.run.remove_part(&OsFs, Path::new(HELD))?;
     stage_directories::remove_of(&picked.run, &picked.record);
     Ok(state)
 }
