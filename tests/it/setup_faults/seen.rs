@@ -1,6 +1,7 @@
 //! What is left on the host after a run, and what the command saw of its confinement.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -33,9 +34,15 @@ pub(super) fn kept(world: &World) -> BTreeSet<PathBuf> {
     let is_numbered = |path: &&Path| NUMBERED.iter().any(|name| path.ends_with(name));
     let named = |path: PathBuf| match path.ancestors().skip(1).find(is_numbered) {
         Some(numbered) => numbered.join("..."),
-        None => path,
+        None => path.iter().map(without_place).collect(),
     };
     below(world, &OWN).into_keys().map(named).collect()
+}
+
+/// An index is named by where its repository is, too.
+fn without_place(name: &OsStr) -> OsString {
+    let index = name.to_str().filter(|name| name.starts_with("git-index-"));
+    index.and_then(|index| index.rsplit_once('-')).map_or(name, |(index, _)| index.as_ref()).into()
 }
 
 fn below(world: &World, names: &[&str]) -> BTreeMap<PathBuf, String> {

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -112,12 +113,16 @@ pub(super) fn run(command: &Command, streams: &Path, injection: Option<(&Call, F
 #[expect(clippy::zombie_processes, reason = "whoever traces all processes waits for this one, too")]
 fn gated(command: &Command, streams: &Path) -> (Pid, std::process::ChildStdin) {
     let mut gate = Command::new("/bin/sh");
-    let script = "read -r go; exec \"$@\" </dev/null >\"$0/stdout\" 2>\"$0/stderr\"";
+    let script = "echo; read -r go; exec \"$@\" </dev/null >\"$0/stdout\" 2>\"$0/stderr\"";
     gate.args(["-c", script]).arg(streams);
     gate.arg(command.get_program()).args(command.get_args()).env_clear();
     gate.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     gate.current_dir(command.get_current_dir().expect("a directory"));
-    let mut child = gate.stdin(std::process::Stdio::piped()).spawn().expect("a shell");
+    gate.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = gate.spawn().expect("a shell");
+    // Else the end of its own execve may be seen, and taken for endow's: `spawn` returns in the middle of it.
+    let said = child.stdout.take().expect("a pipe").read_exact(&mut [0]);
+    said.expect("a shell that waits");
     let process = Pid::from_raw(child.id().cast_signed());
     let options = Options::PTRACE_O_TRACESYSGOOD
         | Options::PTRACE_O_TRACEFORK
