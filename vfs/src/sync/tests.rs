@@ -212,19 +212,23 @@ fn the_size_of_the_tree_costs_nothing() {
 }
 
 #[test]
-fn stage_of_somebody_else_is_left() {
-    let world = World::new(Where::Elsewhere, TREE);
-    world.guest("echo new > top");
-    let planted = world.root().join(format!(".endow-{RUN}-{MOUNT}-stage"));
-    std::fs::create_dir(&planted).expect("mkdir");
-    std::fs::write(planted.join("1"), "the user's").expect("written");
-    let plan = plan(&world.collect(), &rules(OnConflict::Host));
-    world.apply(&OsFs, &plan).expect_err("its place is taken");
-    assert!(world.resume(&OsFs).expect("nothing to do").is_none());
-    assert_eq!(std::fs::read(planted.join("1")).expect("there"), b"the user's");
-    std::fs::remove_file(planted.join("1")).expect("removed");
-    world.apply(&OsFs, &plan).expect("an empty one gives way");
-    world.assert_clean();
+fn stage_of_somebody_else_gives_way_with_what_it_has() {
+    for content in [Some("the user's"), None] {
+        let world = World::new(Where::Elsewhere, TREE);
+        world.guest("echo new > top");
+        let planted = world.root().join(format!(".endow-{RUN}-{MOUNT}-stage"));
+        std::fs::create_dir(&planted).expect("mkdir");
+        if let Some(content) = content {
+            std::fs::write(planted.join("1"), content).expect("written");
+        }
+        let plan = plan(&world.collect(), &rules(OnConflict::Host));
+        assert!(world.apply(&OsFs, &plan).expect("applied").is_complete());
+        assert!(world.resume(&OsFs).expect("nothing to do").is_none());
+        let aside = world.root().join(format!(".endow-{RUN}-{MOUNT}-left1-stage"));
+        assert_eq!(std::fs::read_to_string(aside.join("1")).ok().as_deref(), content);
+        drop(std::fs::remove_file(aside.join("1")).and_then(|()| std::fs::remove_dir(&aside)));
+        world.assert_clean();
+    }
 }
 
 /// Found by chance: what is below an opaque directory is not marked as opaque itself.
