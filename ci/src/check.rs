@@ -37,7 +37,8 @@ fn commands() -> [(&'static str, Command); 4] {
     doc.args(["doc", "--workspace", "--no-deps", "--all-features", "--locked"]);
     doc.args(["--document-private-items"]);
     // With the features that clippy took, as for the programs in `test/build.rs`: else dependencies are checked again.
-    doc.args(["--lib", "--bins", "--examples"]);
+    // Of programs only the one that has no library: the others' pages would take the place of their libraries'.
+    doc.args(["--lib", "--bin=endow-ci", "--examples"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     // A dependency of the workspace is one of the fuzz targets too, whose lock is their own.
     let mut lock = workspace::cargo();

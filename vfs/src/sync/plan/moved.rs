@@ -32,7 +32,7 @@ pub(super) fn keep(changes: &[Change], verdicts: &mut [Verdict], drops: bool) ->
     has_kept
 }
 
-/// Returns where what is dropped was moved from, by the traits that [`keep`] goes by, and is not dropped itself: the
+/// Returns where what is dropped was moved from, by the traits that `keep` goes by, and is not dropped itself: the
 /// removals there must not be written back any more. Of a directory all that was in it is meant, too.
 pub fn old_places(set: &ChangeSet, is_dropped: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let new = set.changes.iter().filter(|it| it.kind != ChangeKind::Attributes);
