@@ -22,6 +22,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
 };
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities, set_no_new_privs};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,7 +30,9 @@ use serde::de::DeserializeOwned;
 pub(crate) use progress::{Amount, Progress, Teller};
 pub(crate) use service::Service;
 
+use crate::plan::seccomp::{self, Arch, ConfinedPlan};
 use crate::sys;
+use crate::sys::seccomp::{Instruction, Listener};
 
 /// The most bytes of an answer.
 const ANSWER_MAX: u64 = 64 << 20;
@@ -46,7 +49,7 @@ pub(crate) struct Reach<'a> {
     pub(crate) write: Vec<BorrowedFd<'a>>,
     /// Open directories in which it may give the files of `read` further names, and write nothing.
     pub(crate) link: Vec<BorrowedFd<'a>>,
-    /// Other descriptors that it works with: all else that is open is closed.
+    /// Other descriptors that it works with: all else that is open is closed, and of the streams `/dev/null`.
     pub(crate) keep: Vec<BorrowedFd<'a>>,
 }
 
@@ -208,7 +211,34 @@ fn confine(caller: Pid, reach: &Reach<'_>) -> Result<(), Errno> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     set_no_new_privs(true)?;
     give_up_devices()?;
-    restrict(reach)
+    leave_streams(&reach.keep)?;
+    restrict(reach)?;
+    filter()
+}
+
+/// The caller's terminal could be read and written by them. Nothing is said here but answers.
+fn leave_streams(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let null = openat(CWD, c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let is_kept = |number: RawFd| kept.iter().any(|fd| fd.as_raw_fd() == number);
+    if !is_kept(0) {
+        dup2_stdin(&null)?;
+    }
+    if !is_kept(1) {
+        dup2_stdout(&null)?;
+    }
+    if !is_kept(2) {
+        dup2_stderr(&null)?;
+    }
+    Ok(())
+}
+
+/// Sockets have no rules of Landlock but TCP's, and those only since Linux 6.7; programs that are readable would run.
+fn filter() -> Result<(), Errno> {
+    let arch = Arch::native().ok_or(Errno::OPNOTSUPP)?;
+    let program = seccomp::compile_confined(&ConfinedPlan { arch });
+    let taken = |it: seccomp::Insn| Instruction { code: it.code, jt: it.jt, jf: it.jf, k: it.k };
+    let program: Vec<Instruction> = program.into_iter().map(taken).collect();
+    sys::seccomp::install(&program, Listener::None).map(drop)
 }
 
 /// Root could make the device of a disk and open that; of whiteouts everybody may make as many as
@@ -265,7 +295,9 @@ fn failed(action: &'static str) -> impl FnOnce(Errno) -> ConfinedError {
 #[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
-    use std::net::TcpStream;
+    use std::net::{TcpStream, UdpSocket};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::process::Command;
 
     use super::*;
 
@@ -297,6 +329,9 @@ mod tests {
             std::fs::create_dir(path).expect("made");
             std::fs::write(path.join("file"), "text").expect("written");
         }
+        let socket = scratch.path().join("socket");
+        let _server = UnixListener::bind(&socket).expect("a socket");
+        let udp = || UdpSocket::bind("127.0.0.1:0")?.send_to(b"x", "127.0.0.1:1");
         let tried = || {
             [
                 kind(std::fs::read(named.join("file"))),
@@ -304,6 +339,9 @@ mod tests {
                 kind(std::fs::read(other.join("file"))),
                 kind(std::fs::read_dir(&other)),
                 kind(std::fs::read(scratch.path().join("named/../other/file"))),
+                kind(UnixStream::connect(&socket)),
+                kind(UnixStream::pair()),
+                kind(udp()),
                 kind(TcpStream::connect("127.0.0.1:1")),
             ]
         };
@@ -313,9 +351,28 @@ mod tests {
         for (number, outcome) in inside.iter().enumerate().skip(1) {
             assert_eq!(*outcome, denied, "{number}");
         }
-        // The same outside: nothing but Landlock was in the way.
+        // The same outside: nothing but Landlock and the filter were in the way.
         let refused = Some(format!("{:?}", ErrorKind::ConnectionRefused));
-        assert_eq!(tried(), [None, None, None, None, None, refused]);
+        assert_eq!(tried()[..8], [const { None::<String> }; 8]);
+        assert_eq!(tried()[8], refused);
+    }
+
+    /// Where all programs can be read: Landlock refuses to execute them, and so does the filter.
+    #[test]
+    fn no_program_is_started_and_no_stream_is_the_callers() {
+        let null = rustix::fs::stat("/dev/null").expect("a device").st_rdev;
+        let streams = || {
+            let of = |fd: BorrowedFd<'_>| rustix::fs::fstat(fd).map(|it| it.st_rdev);
+            let streams =
+                [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+            streams.map(|fd| of(fd) == Ok(null))
+        };
+        let tried = || (kind(Command::new("/bin/true").status()), streams());
+        let root = std::path::Path::new("/");
+        let (started, left) = confined(&[root], tried).expect("answered");
+        assert_eq!(started, Some(format!("{:?}", ErrorKind::PermissionDenied)));
+        assert_eq!(left, [true; 3]);
+        assert_eq!(tried().0, None);
     }
 
     /// Somebody who may name a file anew where it could write could write it by that name.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use super::action::Action;
 use super::arch::Arch;
 use super::check::{Check, Half, Rule, Test};
+use super::confined::ConfinedPlan;
 use super::insn::{
     AND, Assembler, Insn, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, LOAD, Label, RETURN,
 };
@@ -37,6 +38,11 @@ pub fn compile(plan: &SeccompPlan) -> Vec<Insn> {
 /// Compiles the filter of pid 1.
 pub fn compile_reaper(plan: &ReaperPlan) -> Vec<Insn> {
     program(plan.arch, &runs(&plan.leaves(), ReaperPlan::OTHERS), None)
+}
+
+/// Compiles the filter of a confined process.
+pub fn compile_confined(plan: &ConfinedPlan) -> Vec<Insn> {
+    program(plan.arch, &runs(&plan.leaves(), SeccompPlan::UNKNOWN), None)
 }
 
 /// Compiles any runs; the kernel takes up to 4096 instructions.

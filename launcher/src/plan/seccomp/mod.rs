@@ -32,6 +32,7 @@ mod arch;
 mod check;
 mod compat;
 mod compile;
+mod confined;
 mod group;
 mod insn;
 #[cfg(test)]
@@ -53,7 +54,8 @@ pub use action::{Action, Errno};
 pub use answer::{Answer, answer};
 pub use arch::Arch;
 pub use check::Check;
-pub use compile::{compile, compile_reaper};
+pub use compile::{compile, compile_confined, compile_reaper};
+pub use confined::ConfinedPlan;
 pub use group::Group;
 pub use insn::Insn;
 pub use leaf::Leaf;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::confined::ConfinedPlan;
 use super::group::{Applies, Group};
 use super::reaper::ReaperPlan;
 use super::shared::Shared;
@@ -53,6 +54,7 @@ pub(super) fn render() -> String {
     page.push('\n');
     page.extend(Group::ALL.iter().map(|group| section(*group)));
     page.push_str(&reaper());
+    page.push_str(&confined());
     page
 }
 
@@ -94,6 +96,16 @@ fn reaper() -> String {
     format!(
         "## pid 1\n\nThe reaper may only make these calls; others are answered `{}`.\n\n{}\n",
         ReaperPlan::OTHERS,
+        wrapped(&names)
+    )
+}
+
+fn confined() -> String {
+    let names: Vec<_> = ConfinedPlan::refused().map(|call| format!("`{}`", call.name)).collect();
+    format!(
+        "\n## Confined processes\n\nWhat reads repositories and stores on the host may make none of these calls, which are \
+         answered `{}`, nor what is refused above without a word.\n\n{}\n",
+        ConfinedPlan::REFUSED,
         wrapped(&names)
     )
 }

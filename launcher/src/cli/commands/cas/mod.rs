@@ -6,6 +6,7 @@ mod put;
 mod read;
 mod verify;
 
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 use endow_vfs::cas::{CasError, Digest, Store, StoreError};
@@ -56,13 +57,14 @@ impl Cas {
         Ok(Self { store: store.map_err(|error| of_store(&error))?, trees, surroundings })
     }
 
-    /// Reads the store in a process that reaches nothing else: trees in it can be anybody's.
+    /// Reads the store in a process that reaches nothing else but what is kept open for it: trees in it can be anybody's.
     fn reading<T: Serialize + DeserializeOwned>(
         &self,
+        keep: Vec<BorrowedFd<'_>>,
         work: impl FnOnce(&Store<'_>) -> Result<T, CommandError>,
     ) -> Result<T, CommandError> {
         let path = self.store.path();
-        let reach = Reach { read: vec![path.to_owned()], ..Reach::default() };
+        let reach = Reach { read: vec![path.to_owned()], keep, ..Reach::default() };
         let done = confined::run(&reach, || {
             let store = Store::open(&OsFs, path).map_err(|error| of_store(&error))?;
             work(&store)

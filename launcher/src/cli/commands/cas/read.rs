@@ -69,7 +69,9 @@ pub(super) fn list(
 ) -> Result<ExitCode, CommandError> {
     let root = digest(name)?;
     let below = below.unwrap_or(Path::new("")).components().as_path();
-    cas.reading(|store| show(&snapshot(store, &root)?, (name, below), recursive, output))?;
+    let stdout = std::io::stdout();
+    let keep = vec![stdout.as_fd()];
+    cas.reading(keep, |store| show(&snapshot(store, &root)?, (name, below), recursive, output))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,7 +115,7 @@ pub(super) fn cat(
                 let found = file(&snapshot(store, &root)?, name, path)?;
                 Ok((found.hash, found.size))
             };
-            let (hash, size) = cas.reading(find)?;
+            let (hash, size) = cas.reading(Vec::new(), find)?;
             Digest { hash, size }
         }
     };
