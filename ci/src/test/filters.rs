@@ -6,6 +6,9 @@
 /// Options of a test executable that have a value.
 const WITH_A_VALUE: [&str; 4] = ["--color", "--format", "--logfile", "--test-threads"];
 
+/// An option of a test executable with its value in the same word.
+const SKIP: &str = "--skip=";
+
 /// Which tests are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filters {
@@ -26,6 +29,7 @@ impl Filters {
                 "--" => {}
                 "--exact" => filters.is_exact = true,
                 "--skip" => filters.skipped.extend(words.next().cloned()),
+                skip if skip.starts_with(SKIP) => filters.skipped.push(skip.replacen(SKIP, "", 1)),
                 option if option.starts_with('-') => {
                     let value = words.clone().next().filter(|_| WITH_A_VALUE.contains(&option));
                     filters.options.extend([word].into_iter().chain(value).cloned());
@@ -78,9 +82,12 @@ mod tests {
     #[test]
     fn what_is_named_is_wanted_but_what_is_skipped() {
         assert!(filters("").let_through("a::b"));
-        let some = filters("a:: --skip a::c d");
-        assert!(some.let_through("a::b") && some.let_through("x::d"));
-        assert!(!some.let_through("a::c") && !some.let_through("x::b"));
+        for words in ["a:: --skip a::c d", "a:: --skip=a::c d"] {
+            let some = filters(words);
+            assert!(some.let_through("a::b") && some.let_through("x::d"));
+            assert!(!some.let_through("a::c") && !some.let_through("x::b"));
+            assert_eq!(some.words_for([]), ["--exact"]);
+        }
         let exact = filters("--exact a::b");
         assert!(exact.let_through("a::b") && !exact.let_through("a::bc"));
     }

@@ -131,9 +131,9 @@ impl Batch {
     /// End-to-end tests by their batches.
     const END_TO_END: [Self; 3] = [Self::Waiting, Self::Work, Self::Layers];
 
-    fn of(name: &str) -> Self {
+    fn of(test: &TestBinary, name: &str) -> Self {
         match name {
-            _ if has(name, LAYERS) => Self::Layers,
+            _ if test.has_layers() && has(name, LAYERS) => Self::Layers,
             _ if name.starts_with(WORK) => Self::Work,
             _ => Self::Waiting,
         }
@@ -175,10 +175,8 @@ impl Runner<'_> {
         let mut counts = Counts::default();
         for batch in Batch::END_TO_END {
             let endow = if batch == Batch::Layers { &build.switched } else { &build.endow };
-            let names = self.names(test, |name| Batch::of(name) == batch)?;
-            if !names.is_empty() {
-                counts += self.run(test, endow, batch, &self.filters.words_for(names))?;
-            }
+            let names = self.names(test, |name| Batch::of(test, name) == batch)?;
+            counts += self.run(test, endow, batch, names)?;
         }
         Ok(counts)
     }
@@ -186,7 +184,7 @@ impl Runner<'_> {
     /// Runs all end-to-end tests of an executable together, also those of other people's programs.
     pub(super) fn run_together(&self, test: &TestBinary, endow: &Path) -> Result<Counts> {
         let names = self.names(test, |_| true)?;
-        self.run(test, endow, Batch::Units, &self.filters.words_for(names))
+        self.run(test, endow, Batch::Units, names)
     }
 
     /// The tests of an executable that are wanted, and for such a user.
@@ -197,18 +195,24 @@ impl Runner<'_> {
         Ok(names)
     }
 
-    /// Runs tests of one executable.
+    /// Runs these tests of one executable, which would run all if it were given no names.
     fn run(
         &self,
         test: &TestBinary,
         endow: &Path,
         batch: Batch,
-        words: &[String],
+        names: Vec<String>,
     ) -> Result<Counts> {
+        if names.is_empty() {
+            return Ok(Counts::default());
+        }
         println!("\n== {} as {}{}", test.label, self.identity.name(), batch.title());
         let skips = self.place.fresh_skips()?;
         let mut command = self.command(test);
-        command.args(words).env("ENDOW_BIN", endow).env("ENDOW_TEST_SKIPS", &skips);
+        command
+            .args(self.filters.words_for(names))
+            .env("ENDOW_BIN", endow)
+            .env("ENDOW_TEST_SKIPS", &skips);
         if batch == Batch::Waiting {
             let processors = std::thread::available_parallelism()?.get();
             command.env("RUST_TEST_THREADS", (2 * processors).to_string());
