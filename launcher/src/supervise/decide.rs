@@ -140,6 +140,13 @@ impl State {
         begins.then_some(self.grace_ms)
     }
 
+    /// Remembers that the command is to end. One that has not started hears nothing of it: after as long as it would
+    /// have had, in milliseconds, the run ends.
+    fn ask_to_end(&mut self) -> Option<u64> {
+        let is_asked = std::mem::replace(&mut self.asked_to_end, true);
+        (!is_asked && self.phase == Phase::Starting).then_some(self.grace_ms)
+    }
+
     fn resume(&mut self) -> Option<Action> {
         match std::mem::replace(&mut self.sleep, Sleep::None) {
             Sleep::None => Some(Action::Forward(libc::SIGCONT)),
@@ -266,15 +273,16 @@ fn signaled(state: &mut State, signal: i32, from_terminal: bool) -> Decision {
         state.given_up = true;
         return kill(state);
     }
-    state.asked_to_end |= counts && signal == libc::SIGTERM;
+    let wake_ms = if counts && signal == libc::SIGTERM { state.ask_to_end() } else { None };
     if starting {
         // Nothing inside has heard of it: a key that is pressed again asks endow.
-        if from_terminal && is_a_key(signal) && state.held.contains(signal) {
+        let asks = from_terminal && is_a_key(signal) && !state.ignored.contains(signal);
+        if asks && state.held.contains(signal) {
             state.given_up = true;
             return kill(state);
         }
         state.held = state.held.with(signal);
-        return Decision::default();
+        return Decision { wake_ms, ..Decision::default() };
     }
     let action =
         if signal == libc::SIGCONT { state.resume() } else { Some(Action::Forward(signal)) };
@@ -291,10 +299,10 @@ fn hung_up(state: &mut State, reached: bool) -> Decision {
     if state.kept.contains(libc::SIGHUP) {
         return Decision::default();
     }
-    state.asked_to_end |= !state.ignored.contains(libc::SIGHUP);
+    let wake_ms = if state.ignored.contains(libc::SIGHUP) { None } else { state.ask_to_end() };
     if state.phase == Phase::Starting {
         state.held = state.held.with(libc::SIGHUP);
-        return Decision::default();
+        return Decision { wake_ms, ..Decision::default() };
     }
     let is_told = reached && !state.own_session;
     let action = (!is_told).then_some(Action::Forward(libc::SIGHUP));
@@ -319,7 +327,8 @@ fn time(state: &mut State) -> Decision {
         }
         // There is no command yet that could be asked to end.
         Phase::Starting => {
-            state.timed_out = true;
+            state.given_up |= state.asked_to_end;
+            state.timed_out |= !state.asked_to_end;
             kill(state)
         }
         Phase::Killed => Decision::default(),

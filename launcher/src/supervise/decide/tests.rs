@@ -136,7 +136,7 @@ fn hanging_up_ends_nothing_where_the_caller_ignores_it() {
 fn what_asks_to_end_before_the_start_has_its_grace_from_there() {
     for event in [by_process(libc::SIGTERM), Event::HungUp { reached: true }] {
         let mut state = State::new(Some(1000), 50, false);
-        assert_eq!(decide(&mut state, event), Decision::default());
+        assert_eq!(decide(&mut state, event).action, None);
         let started = decide(&mut state, Event::Said(Message::Started));
         assert_eq!(started.wake_ms, Some(50));
         assert!(matches!(started.action, Some(Action::ForwardHeld(_))));
@@ -147,7 +147,7 @@ fn what_asks_to_end_before_the_start_has_its_grace_from_there() {
 #[test]
 fn a_signal_before_the_start_waits_for_it() {
     let mut state = State::new(None, 50, false);
-    assert_eq!(decide(&mut state, by_process(libc::SIGTERM)), Decision::default());
+    assert_eq!(decide(&mut state, by_process(libc::SIGTERM)).action, None);
     assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
     let held = SignalSet::default().with(libc::SIGTERM).with(libc::SIGINT);
     let action = decide(&mut state, Event::Said(Message::Started)).action;
@@ -357,5 +357,22 @@ fn a_key_that_is_pressed_twice_ends_a_run_that_never_starts() {
     let mut state = State::new(None, 50, false);
     for _ in 0..2 {
         assert_eq!(decide(&mut state, by_terminal(libc::SIGWINCH)), Decision::default());
+    }
+    let ignored = SignalSet::default().with(libc::SIGINT);
+    let mut state = State::new(None, 50, false).ignoring(ignored);
+    for _ in 0..2 {
+        assert_eq!(decide(&mut state, by_terminal(libc::SIGINT)), Decision::default());
+    }
+}
+
+#[test]
+fn what_never_starts_ends_after_its_grace_when_it_is_asked_once() {
+    for event in [by_process(libc::SIGTERM), Event::HungUp { reached: true }] {
+        let mut state = State::new(None, 50, false);
+        assert_eq!(decide(&mut state, event).wake_ms, Some(50));
+        assert_eq!(decide(&mut state, Event::HungUp { reached: true }).wake_ms, None);
+        assert_eq!(decide(&mut state, Event::Time).action, Some(Action::Kill));
+        let ended = decide(&mut state, Event::Gone).ended.expect("an end");
+        assert_eq!((ended.outcome, ended.given_up), (Outcome::Signaled(libc::SIGKILL), true));
     }
 }
