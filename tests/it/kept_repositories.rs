@@ -127,23 +127,51 @@ fn diff_sums_up_what_a_commit_changes() {
     assert!(diff(&["--name-status"]).contains(".git/refs/heads/main"));
 }
 
-#[test]
-fn end_of_a_run_says_where_its_commits_are() {
-    let repository = Repository::new();
-    let script = "mkfifo ~/go; \"$0\" -- sh -c 'echo b >>a; git commit -qam two; echo guest >file; echo ready; read x' <~/go >~/out & run=$!
+/// Both sides move the repository; returns what the end of the run says.
+fn both_move(repository: &Repository, options: &[&str], inside: &str) -> String {
+    let script =
+        "mkfifo ~/go; \"$0\" \"${@:2}\" -- sh -c \"$1; echo ready; read x\" <~/go >~/out & run=$!
         exec 3>~/go; until grep -qs ready ~/out; do sleep 0.05; done
         git commit -q --allow-empty -m mine; echo host >file; echo >&3; wait $run";
     let mut command = repository.world.command("bash");
-    let told = said(command.current_dir(&repository.root).args(["-c", script]).arg(endow()));
-    let errors = told.fails(121);
+    command.args(["-c", script]).arg(endow()).arg(inside).args(options);
+    said(command.current_dir(&repository.root)).fails(121).to_owned()
+}
+
+/// Returns the command that the end of a run names.
+fn merge(errors: &str) -> &str {
+    let hints = errors.lines().filter_map(|it| it.strip_prefix("hint: `")?.split_once("` takes"));
+    let mut commands = hints.map(|(command, _)| command);
+    commands.find(|it| it.starts_with("git ")).expect("a hint")
+}
+
+#[test]
+fn end_of_a_run_says_where_its_commits_are() {
+    let repository = Repository::new();
+    let errors = both_move(&repository, &[], "echo b >>a; git commit -qam two; echo guest >file");
     let root = repository.root.display();
     let line =
         format!("moved outside too: the history of {root}; the run's is kept beside: refs/endow/");
     assert!(errors.contains(&line), "{errors}");
     assert!(!errors.contains(".git/index"), "{errors}");
-    let merge = errors.lines().find_map(|it| it.strip_prefix("hint: `git -C ")?.split_once('`'));
-    let words: Vec<&str> = merge.expect("a hint").0.split(' ').skip(1).collect();
+    let words: Vec<&str> = merge(&errors).split(' ').skip(3).collect();
     repository.git(&["commit", "-qam", "files"]);
     repository.git(&words);
     assert!(repository.log().contains("two") && repository.log().contains("mine"));
+}
+
+/// The command that the end of a run names is pasted, and the run has named its branches.
+#[test]
+fn names_of_a_run_do_nothing_in_a_shell() {
+    let repository = Repository::new();
+    let mount = format!("/work={}", repository.root.display());
+    let inside = "git checkout -qb 'x;touch${IFS}gone'; echo b >>a; git commit -qam two";
+    let options = ["--workspace", "none", "--chdir", "/work", "--cow", &mount];
+    let errors = both_move(&repository, &options, inside);
+    assert!(errors.contains("the history of /work;"), "{errors}");
+    repository.git(&["commit", "-qam", "files"]);
+    let mut shell = repository.world.command("sh");
+    said(shell.args(["-c", merge(&errors)]).current_dir(repository.world.home())).ok();
+    assert!(repository.log().contains("two") && repository.log().contains("mine"));
+    assert!(!repository.world.home().join("gone").exists());
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use endow_policy::GuestPath;
+use endow_policy::{GuestPath, HostPath};
 use endow_vfs::state::MountRecord;
 
 /// The place of a mount in the view.
@@ -12,6 +12,8 @@ pub(crate) struct InView {
     pub(crate) at: GuestPath,
     /// What leads to it on the host, below the directory that paths are relative to.
     path: PathBuf,
+    /// That directory.
+    root: HostPath,
     /// The mount is of what was taken out of a live mount.
     pub(crate) is_held: bool,
 }
@@ -21,7 +23,14 @@ impl InView {
         let root = mount.root();
         let path = root.as_ref().and_then(|root| mount.source.below(root));
         let path = path.unwrap_or(Path::new("")).to_owned();
-        Self { at: mount.at.clone(), path, is_held: mount.is_held() }
+        let root = root.unwrap_or_else(|| mount.source.clone());
+        Self { at: mount.at.clone(), path, root, is_held: mount.is_held() }
+    }
+
+    /// Returns the place on the host of a path below the mount's root.
+    pub(crate) fn outside(&self, path: &Path) -> PathBuf {
+        // The root of a mount has no slash at its end.
+        self.root.as_path().join(path).components().collect()
     }
 
     /// Returns the place in the view of a path below the mount's root.

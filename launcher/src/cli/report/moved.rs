@@ -9,11 +9,14 @@ use endow_vfs::sync::{SyncReport, Winner};
 
 use super::write_back::some;
 use crate::finish::{InView, OfMount};
+use crate::plan::why::shell_word;
 
 /// A repository of which the run's references arrived beside those of the host.
 pub(super) struct Moved {
     /// Its work tree in the view, else its git directory.
     place: PathBuf,
+    /// The same on the host.
+    outside: PathBuf,
     references: Vec<String>,
 }
 
@@ -31,7 +34,9 @@ impl Moved {
     pub(super) fn hint(&self) -> String {
         let is_branch = |it: &&String| it.contains("/heads/");
         let one = self.references.iter().find(is_branch).or(self.references.first());
-        let (place, one) = (self.place.display(), one.map_or("", String::as_str));
+        // Who named the reference is not who pastes the line.
+        let place = shell_word(&self.outside.to_string_lossy());
+        let one = shell_word(one.map_or("", String::as_str));
         // Its files are written back, and are no commits yet.
         format!(
             "`git -C {place} merge {one}` takes its commits; `git stash -u` puts aside what stands in the way"
@@ -43,7 +48,8 @@ impl Moved {
 pub(super) fn of_mount((at, report): &OfMount<SyncReport>, id: &str) -> Vec<Moved> {
     let moved = |(git_dir, references): (PathBuf, Vec<String>)| {
         let above = git_dir.parent().filter(|_| git_dir.ends_with(".git"));
-        Moved { place: shown(at, above.unwrap_or(&git_dir)), references }
+        let path = above.unwrap_or(&git_dir);
+        Moved { place: shown(at, path), outside: at.outside(path), references }
     };
     kept(report, id).into_iter().map(moved).collect()
 }
@@ -95,6 +101,17 @@ mod tests {
         };
         let conflicts = conflicts.iter().map(resolved).collect();
         SyncReport { applied: applied.collect(), conflicts, ..SyncReport::default() }
+    }
+
+    #[test]
+    fn hint_is_of_the_host_and_one_command_whatever_names_are() {
+        let references = vec!["refs/endow/id/heads/x;touch${IFS}'y'".to_owned()];
+        let outside = PathBuf::from("/home/u/my `id`");
+        let moved = Moved { place: "/work".into(), outside, references };
+        let command =
+            r"git -C '/home/u/my `id`' merge 'refs/endow/id/heads/x;touch${IFS}'\''y'\'''";
+        assert!(moved.hint().starts_with(&format!("`{command}` takes")), "{}", moved.hint());
+        assert!(moved.told().contains("the history of /work;"), "{}", moved.told());
     }
 
     #[test]
