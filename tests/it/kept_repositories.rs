@@ -107,19 +107,23 @@ fn runs_are_taken_back_one_after_another() {
 #[test]
 fn diff_sums_up_what_a_commit_changes() {
     let repository = Repository::new();
-    let script = format!("{COMMIT}; printf x >.git/objects/odd");
+    let module = "mkdir -p .git/modules/a/hooks .git/modules/a/logs; echo h >.git/modules/a/hooks/h; echo l >.git/modules/a/logs/HEAD";
+    let script = format!("{COMMIT}; printf x >.git/objects/odd; {module}");
     said(&mut repository.world.endow(["run", "--sync", "review", "--", "sh", "-c", &script])).ok();
     let head = repository.git(&["rev-parse", "--short=7", "HEAD"]);
     let diff = |arguments: &[&str]| {
         said(&mut repository.world.endow([&["diff"], arguments].concat())).ok().to_owned()
     };
     let stat = diff(&["--stat"]);
-    assert!(stat.contains(" a | 1 +\n 1 file changed"), "{stat}");
+    assert!(stat.contains(" a                      | 1 +\n 2 files changed"), "{stat}");
+    assert!(stat.starts_with(" .git/modules/a/hooks/h | 1 +\n"), "{stat}");
     assert!(stat.contains(&format!(" .git: main {head} -> ")), "{stat}");
     assert!(stat.contains(" 4 files of objects"), "{stat}");
     let patch = diff(&[]);
     assert!(patch.contains(&format!("# .git: main {head} -> ")), "{patch}");
-    assert!(!patch.contains("objects/"), "{patch}");
+    assert!(patch.contains("# .git/modules/a: 1 file of index and logs\n"), "{patch}");
+    assert!(patch.contains("+++ b/.git/modules/a/hooks/h\n"), "{patch}");
+    assert!(!patch.contains("objects/") && !patch.contains("logs/HEAD"), "{patch}");
     for all in [diff(&["-v"]), diff(&[".git"])] {
         assert!(all.contains(".git/refs/heads/main") && all.contains(".git/objects/odd"), "{all}");
         assert!(!all.contains("+x"), "an object is no text: {all}");

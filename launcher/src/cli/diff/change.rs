@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use endow_vfs::git_tree::Algorithm;
 use endow_vfs::sync::{ChangeKind, Conflict, Refusal, Seen};
 
-use super::history::is_object;
+use super::in_git::is_object;
 use crate::cli::diff::{Blob, Pair, exported, read};
 
 /// One change that is shown.

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use endow_vfs::fs::Kind;
-use endow_vfs::git_dir::{self, Part};
+use endow_vfs::git_dir;
 
 use super::blob::Blob;
 use super::change::{Shown, pair};
+use super::in_git::{self, InGit, What};
 use super::quote::quoted;
 use crate::cli::output::words;
 
@@ -28,9 +29,8 @@ pub(crate) fn fold<'s, 'a>(all: &'s [Shown<'a>]) -> (Vec<String>, Vec<&'s Shown<
     let mut histories: BTreeMap<PathBuf, History> = BTreeMap::new();
     let mut beside = Vec::new();
     for shown in all {
-        let own = split(&shown.path).filter(|(_, part)| !part.is_other && !shown.is_held);
-        match own {
-            Some((git_dir, part)) => histories.entry(git_dir).or_default().add(&part, shown),
+        match in_git::find(&shown.path).filter(|it| is_folded(it.what, shown)) {
+            Some(part) => histories.entry(part.git_dir.clone()).or_default().add(&part, shown),
             None => beside.push(shown),
         }
     }
@@ -38,43 +38,24 @@ pub(crate) fn fold<'s, 'a>(all: &'s [Shown<'a>]) -> (Vec<String>, Vec<&'s Shown<
     (lines.collect(), beside)
 }
 
-/// Whether a path is that of an object: its bytes are no text, whatever is among them.
-pub(super) fn is_object(path: &Path) -> bool {
-    split(path).is_some_and(|(_, part)| part.is_object)
-}
-
-/// A path within a git directory.
-struct InGit {
-    below: PathBuf,
-    is_object: bool,
-    /// It says how the repository is used, and somebody may read it.
-    is_other: bool,
-}
-
-fn split(path: &Path) -> Option<(PathBuf, InGit)> {
-    let names: Vec<_> = path.iter().collect();
-    let end = names.iter().rposition(|name| *name == ".git")? + 1;
-    let (git_dir, below) = names.split_at(end);
-    let below: PathBuf = below.iter().collect();
-    let part = git_dir::part(&below);
-    let (is_object, is_other) =
-        (matches!(part, Part::Object | Part::Derived), matches!(part, Part::Other));
-    Some((git_dir.iter().collect(), InGit { below, is_object, is_other }))
+/// Whether nobody misses the name: a link, or a reference that is another by now, is no news of that kind.
+fn is_folded(what: What, shown: &Shown<'_>) -> bool {
+    let kind = shown.new.seen.or(shown.old.seen).map(|it| it.kind);
+    let is_known = match what {
+        What::Object => true,
+        What::Reference => kind == Some(Kind::File) && !shown.is_changed_since,
+        What::Note => matches!(kind, Some(Kind::File | Kind::Directory)),
+        What::Other => false,
+    };
+    is_known && !shown.is_held
 }
 
 impl History {
     fn add(&mut self, part: &InGit, shown: &Shown<'_>) {
-        let reference = part.below.strip_prefix("refs").ok();
-        let reference = reference.or((part.below == Path::new("HEAD")).then_some(&part.below));
-        match reference {
-            _ if part.is_object => self.objects += 1,
-            Some(name) if !shown.is_changed_since && is_file(shown) => {
-                let name = name.strip_prefix("heads").unwrap_or(name);
-                let pair = pair(shown);
-                let [old, new] = [&pair.old, &pair.new].map(|it| named(it.as_ref()));
-                self.moved.push(format!("{} {old} -> {new}", quoted("", name)));
-            }
-            _ => self.others += 1,
+        match part.what {
+            What::Object => self.objects += 1,
+            What::Reference => self.moved.push(moved(&part.below, shown)),
+            What::Note | What::Other => self.others += 1,
         }
     }
 
@@ -88,8 +69,13 @@ impl History {
     }
 }
 
-fn is_file(shown: &Shown<'_>) -> bool {
-    shown.new.seen.or(shown.old.seen).is_some_and(|it| it.kind == Kind::File)
+/// What a reference named, and names now.
+fn moved(below: &Path, shown: &Shown<'_>) -> String {
+    let name = below.strip_prefix("refs").unwrap_or(below);
+    let name = name.strip_prefix("heads").unwrap_or(name);
+    let pair = pair(shown);
+    let [old, new] = [&pair.old, &pair.new].map(|it| named(it.as_ref()));
+    format!("{} {old} -> {new}", quoted("", name))
 }
 
 /// What a reference names: an object, or another reference.
@@ -107,17 +93,6 @@ fn named(blob: Option<&Blob>) -> String {
 mod tests {
     use super::super::blob::Content;
     use super::*;
-
-    #[test]
-    fn objects_are_known_by_their_place() {
-        for path in [".git/objects/ab/cd", "x/.git/objects/pack/pack-1.idx", ".git/objects/info/x"]
-        {
-            assert!(is_object(Path::new(path)), "{path}");
-        }
-        for path in ["objects/ab/cd", ".git/index", ".git/config", ".gitx/objects/ab/cd"] {
-            assert!(!is_object(Path::new(path)), "{path}");
-        }
-    }
 
     #[test]
     fn reference_is_named_shortly() {

@@ -5,6 +5,7 @@ mod blob;
 pub(crate) mod change;
 mod history;
 mod hunks;
+mod in_git;
 mod patch;
 mod quote;
 mod stat;
