@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::harness::{Said, World, endow, said};
+use crate::harness::{Pty, Said, World, endow, said};
 
 struct Repository {
     world: World,
@@ -128,7 +128,11 @@ fn diff_sums_up_what_a_commit_changes() {
         assert!(all.contains(".git/refs/heads/main") && all.contains(".git/objects/odd"), "{all}");
         assert!(!all.contains("+x"), "an object is no text: {all}");
     }
-    assert!(diff(&["--name-status"]).contains(".git/refs/heads/main"));
+    for (look, is_told) in [("--name-status", false), ("--stat", true)] {
+        let (_, screen) = Pty::start(&repository.world.endow(["diff", look])).end();
+        assert_eq!(screen.contains("summed up"), is_told, "{screen}");
+        assert!(is_told || screen.contains(".git/refs/heads/main"), "{screen}");
+    }
 }
 
 /// Both sides move the repository; returns what the end of the run says.

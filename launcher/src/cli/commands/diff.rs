@@ -103,7 +103,7 @@ fn all(
         }
         show(&beside, (&lines, &trees.beside()), args, output);
         tell(shown, picked.run.id().as_str(), output);
-        if !lines.is_empty() {
+        if !lines.is_empty() && (args.stat || shows_patch(args)) {
             let id = picked.run.id();
             output.notice(&format!(
                 "repositories are summed up (`endow diff -v {id}` shows each file)"
@@ -225,7 +225,7 @@ fn show(
         }
         output.text(&lines(""));
     }
-    if args.patch || !(args.stat || args.name_status) {
+    if shows_patch(args) {
         if args.stat && !shown.is_empty() {
             output.text("\n");
         }
@@ -240,6 +240,11 @@ fn show(
         }
         output.text(&(lines("#") + more));
     }
+}
+
+/// Names alone are all listed; what stands for several is in a patch and in a table.
+fn shows_patch(args: &DiffArgs) -> bool {
+    args.patch || !(args.stat || args.name_status)
 }
 
 fn letter(shown: &Shown<'_>) -> char {
