@@ -1,7 +1,7 @@
 //! `--git GUEST=TREEISH,cow`: a working copy whose changes become a commit of the repository.
 
 use super::git::{WHO, repository};
-use crate::harness::{Said, World};
+use crate::harness::{Pty, Said, World};
 
 /// What of a repository must stay as it is: every file but objects and the run's own references.
 const STATE: &str = "find .git \\( -path .git/objects -o -path .git/refs/endow \\) -prune -o \
@@ -268,6 +268,17 @@ fn other_branches_and_stashes_land_beside_it() {
     for (name, line) in [(&names[1], "s"), (&names[2], "older")] {
         assert_eq!(said(&world, &format!("git show {name}:file | tail -1")), line);
     }
+}
+
+/// It is a result all the same.
+#[test]
+fn commit_that_changes_no_file_is_applied() {
+    let world = repository("");
+    let script = format!("git {WHO} commit -q --allow-empty -m empty");
+    changed(&world, &["--sync", "review"], &script).ok();
+    let (code, screen) = Pty::start(&world.endow(["apply"])).end();
+    assert!(code == 0 && screen.contains("applied; `endow undo "), "{screen}");
+    assert_eq!(said(&world, &format!("git log -1 --format=%s {}", reference(&world))), "empty");
 }
 
 /// One that somebody else has locked keeps no other from being set, and is tried again.

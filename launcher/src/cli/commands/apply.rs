@@ -75,7 +75,7 @@ pub(crate) fn run(args: &ApplyArgs, output: &Output) -> Result<ExitCode, Command
     let is_short = picked.tell_recorded(output) || is_short;
     if !output.is_json() && !is_short {
         let now = now.plus(picked.finished);
-        output.notice(&applied(now, sync.written.is_complete(), id));
+        output.notice(&applied(now, &sync, id));
     }
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
@@ -87,10 +87,14 @@ fn counts(picked: &Picked, now: ChangeCounts) -> ChangeCounts {
 }
 
 /// Says what was done; what waits is told already.
-fn applied(counts: ChangeCounts, is_complete: bool, id: &str) -> String {
+fn applied(counts: ChangeCounts, sync: &SyncEnd, id: &str) -> String {
     match write_back::in_words(counts) {
         Some(counts) => format!("applied {counts}; `endow undo {id}` takes it back"),
-        None if is_complete => "there was nothing to write back".to_owned(),
+        // A commit may change no file.
+        None if sync.trees.iter().any(TreeEnd::has_landed) => {
+            format!("applied; `endow undo {id}` takes it back")
+        }
+        None if sync.written.is_complete() => "there was nothing to write back".to_owned(),
         None => "nothing was written back: what waits does so until it is named".to_owned(),
     }
 }
