@@ -10,12 +10,16 @@ use endow_policy::{AllowWord, LOSSES, builtin};
 use crate::cli::args::{self, CompletionsArgs};
 use crate::cli::output::Output;
 
-/// What clap has bash complete knows no command behind `--`.
+/// What clap has bash complete knows no command behind `--`, nor a path.
 const AFTER_DASHES: &str = r#"
 _endow_or_command() {
     local i
     for ((i = 1; i < COMP_CWORD; i++)); do
         [[ ${COMP_WORDS[i]} == -- ]] || continue
+        case ${COMP_WORDS[1]} in
+            -* | COMMANDS) ;;
+            *) COMPREPLY=(); return ;;
+        esac
         if declare -F _command_offset >/dev/null; then
             _command_offset $((i + 1))
         elif ((i + 1 == COMP_CWORD)); then
@@ -36,9 +40,22 @@ pub(crate) fn run(args: &CompletionsArgs, output: &Output) -> ExitCode {
 
 fn script(shell: Shell) -> String {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut command(), "endow", &mut text);
-    let more = if shell == Shell::Bash { AFTER_DASHES } else { "" };
-    String::from_utf8_lossy(&text).into_owned() + more
+    let mut command = command();
+    clap_complete::generate(shell, &mut command, "endow", &mut text);
+    let more = if shell == Shell::Bash { after_dashes(&command) } else { String::new() };
+    String::from_utf8_lossy(&text).into_owned() + &more
+}
+
+/// Where a command follows `--`, its words are completed as it has them; elsewhere these are paths.
+fn after_dashes(whole: &clap::Command) -> String {
+    let takes_command = |sub: &&clap::Command| sub.get_arguments().any(is_command);
+    let names: Vec<&str> =
+        whole.get_subcommands().filter(takes_command).map(clap::Command::get_name).collect();
+    AFTER_DASHES.replace("COMMANDS", &names.join(" | "))
+}
+
+fn is_command(arg: &Arg) -> bool {
+    arg.is_last_set() && arg.get_id() != "paths"
 }
 
 /// The command line with all that can be said of values, and with the options of `run` in both of its forms.
@@ -61,7 +78,7 @@ fn known(arg: Arg) -> Arg {
         "bridge" => vec!["browser", "oauth", "clipboard", "notify", "ide", "ssh-agent"],
         "profile" => builtin::names().chain(["none"]).collect(),
         "directory" => return arg.value_hint(ValueHint::DirPath),
-        _ if arg.is_last_set() && arg.get_id() != "paths" => {
+        _ if is_command(&arg) => {
             return arg.value_hint(ValueHint::CommandWithArguments);
         }
         _ => return arg,
@@ -71,6 +88,8 @@ fn known(arg: Arg) -> Arg {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use clap::ValueEnum;
 
     use super::*;
@@ -88,6 +107,31 @@ mod tests {
         let own = own.lines().next().expect("a line");
         for option in ["--net", "--workspace", "--keep-fd", " run "] {
             assert!(own.contains(option), "{option}: {own}");
+        }
+    }
+
+    /// Returns what bash is told of a line before it looks for files.
+    fn completed(line: &str) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        let call = format!(
+            "COMP_WORDS=({line}); COMP_CWORD={}; _endow_or_command endow '{}' ''; echo \"${{COMPREPLY[*]}}\"",
+            words.len() - 1,
+            words.last().copied().unwrap_or_default()
+        );
+        let script = script(Shell::Bash) + &call;
+        let ran = Command::new("bash").args(["-c", &script]).output().expect("bash");
+        String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+
+    #[test]
+    fn programs_follow_dashes_only_where_one_is_run() {
+        for line in
+            ["endow -- tru", "endow run -- tru", "endow why /x -- tru", "endow build -- tru"]
+        {
+            assert!(completed(line).split(' ').any(|it| it == "true"), "{line}");
+        }
+        for line in ["endow diff -- tru", "endow apply x -- tru", "endow discard -- tru"] {
+            assert_eq!(completed(line), "", "{line}");
         }
     }
 }
