@@ -26,31 +26,34 @@ const OPTIONS: [(&[&str], &str); 13] = [
     (&["--rm"], "nothing of a sandbox stays that would have to be removed"),
 ];
 
-/// Returns what does here what an option does elsewhere.
-pub(super) fn instead(option: &str) -> Option<&'static str> {
-    let of = |(names, _): &&(&[&str], &str)| names.contains(&option);
+/// Returns what does here what a word does elsewhere.
+pub(super) fn hint(word: &str) -> Option<&'static str> {
+    let of = |(names, _): &&(&[&str], &str)| {
+        names.contains(&word) || is_volume(word) && names.contains(&"--volume")
+    };
     OPTIONS.iter().find(of).map(|(_, hint)| *hint)
 }
 
 /// Whether a word is a mount as `docker run -v` has it; `-v` is `--verbose` here.
-pub(super) fn is_volume(word: &str) -> bool {
+fn is_volume(word: &str) -> bool {
     let is_path = |it: &str| it.starts_with(['/', '.', '~']);
     word.split_once(':').is_some_and(|(source, place)| is_path(source) && place.starts_with('/'))
-}
-
-/// Returns what such a word would be.
-pub(super) fn volume() -> &'static str {
-    OPTIONS[2].1
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::parse::parse;
+    use crate::cli::error::CommandError;
+
+    #[track_caller]
+    fn mistake(words: &[&str]) -> CommandError {
+        let words = ["endow"].iter().chain(words).map(Into::into).collect();
+        parse(words).expect_err("a mistake").mistake()
+    }
 
     #[track_caller]
     fn check(words: &[&str], expected: &str) {
-        let words = ["endow"].iter().chain(words).map(Into::into).collect();
-        let mistake = parse(words).expect_err("a mistake").mistake();
+        let mistake = mistake(words);
         assert!(mistake.hints.iter().any(|hint| hint.contains(expected)), "{mistake:?}");
         assert!(!mistake.hints.iter().any(|hint| hint.contains("similar")), "{mistake:?}");
     }
@@ -65,10 +68,22 @@ mod tests {
     }
 
     #[test]
+    fn words_of_others_are_none_where_no_sandbox_is_made() {
+        for words in [&["runs", "--rm", "x"][..], &["gc", "--user"], &["doctor", "/a:/b"]] {
+            let told = mistake(words);
+            assert!(
+                !told.hints.iter().any(|hint| super::hint(words[1]) == Some(hint.as_str())),
+                "{told:?}"
+            );
+        }
+    }
+
+    #[test]
     fn command_without_dashes_is_told_of_them() {
         check(&["run", "make", "all"], "`-- make`");
-        let words = ["endow", "makes"].map(Into::into).to_vec();
-        let mistake = parse(words).expect_err("a mistake").mistake();
+        let told = mistake(&["run", "make", "--", "all"]);
+        assert!(!told.hints.iter().any(|hint| hint.contains("put `--`")), "{told:?}");
+        let mistake = mistake(&["makes"]);
         assert!(mistake.hints[0].starts_with("`endow -- makes`"), "{mistake:?}");
     }
 }

@@ -24,6 +24,8 @@ const NOT_BUILT: [(&str, &str); 3] = [
 pub(crate) struct Usage {
     error: clap::Error,
     running: bool,
+    /// Whether `--` says where the command begins.
+    has_dashes: bool,
     /// The name of the command that was meant.
     named: Option<String>,
     /// How the mistake is to be told, as far as that can be seen.
@@ -100,14 +102,16 @@ impl Usage {
     /// What says here what was said as elsewhere.
     fn elsewhere(&self) -> Option<String> {
         let word = self.word().filter(|_| self.error.kind() == ErrorKind::UnknownArgument)?;
-        if let Some(hint) = foreign::instead(word) {
+        if let Some(hint) = foreign::hint(word).filter(|_| self.takes_policy()) {
             return Some(hint.to_owned());
         }
-        if foreign::is_volume(word) {
-            return Some(foreign::volume().to_owned());
-        }
-        let is_command = self.running && !word.starts_with('-');
+        let is_command = self.running && !self.has_dashes && !word.starts_with('-');
         is_command.then(|| format!("put `--` before the command: `-- {word}`"))
+    }
+
+    /// Whether options of sandboxes are asked for: what other commands do has nothing to do with those.
+    fn takes_policy(&self) -> bool {
+        self.running || self.named.as_ref().is_some_and(|it| OF_POLICIES.contains(&it.as_str()))
     }
 
     fn last_hint(&self) -> String {
@@ -140,8 +144,10 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
     let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
     let named = arguments.get(1).filter(|it| !is_option(it));
     let named = named.map(|it| it.to_string_lossy().into_owned());
+    let has_dashes = arguments.iter().any(|it| it == "--");
     let usage = |running| {
-        move |error| Usage { error, running, named, style: Style { json, ..Style::default() } }
+        let style = Style { json, ..Style::default() };
+        move |error| Usage { error, running, has_dashes, named, style }
     };
     let command = match arguments.get(1) {
         _ if is_prefix_form(&arguments) => run("endow", arguments).map_err(usage(true)),
