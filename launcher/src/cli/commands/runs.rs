@@ -9,7 +9,7 @@ use endow_vfs::state::{ChangeCounts, Listed, Moment, RunDir, RunId, RunState};
 use serde_json::{Value, json};
 
 use crate::cli::args::{RunsArgs, RunsCommand};
-use crate::cli::error::CommandError;
+use crate::cli::error::{CommandError, Kind};
 use crate::cli::output::Output;
 use crate::cli::output::json_text;
 use crate::cli::output::table;
@@ -62,6 +62,7 @@ const FORCE: Verb = Verb { states: &RunState::ALL, ..REMOVE };
 
 /// Runs the command.
 pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandError> {
+    check(args)?;
     let kept = Kept::list()?;
     match &args.command {
         None => list(&kept, args, output),
@@ -71,6 +72,17 @@ pub(crate) fn run(args: &RunsArgs, output: &Output) -> Result<ExitCode, CommandE
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What says which runs are listed would say nothing of those that are removed, which are named.
+fn check(args: &RunsArgs) -> Result<(), CommandError> {
+    if args.command.is_none() || !(args.here || args.last.is_some()) {
+        return Ok(());
+    }
+    let error = CommandError::new(Kind::Usage, "--here and --last are of the list alone");
+    Err(error.hint(
+        "`endow runs --here` lists runs, and `endow runs rm RUN` removes those that are named",
+    ))
 }
 
 fn list(kept: &Kept, args: &RunsArgs, output: &Output) {
@@ -83,12 +95,21 @@ fn list(kept: &Kept, args: &RunsArgs, output: &Output) {
         return output.json(&json!({"version": 1, "runs": runs}));
     }
     if runs.is_empty() {
-        return output.notice("no runs are kept");
+        return output.notice(none(!kept.runs.is_empty(), args));
     }
     let head = ["ID", "NAME", "STATE", "AGE", "CHANGES", "COMMAND", "WORKSPACE"];
     let now = SystemTime::now();
     let rows: Vec<[String; 7]> = runs.iter().map(|run| row(kept, run, now)).collect();
     output.text(&table::render(head, &rows));
+}
+
+/// Says that none is listed, though others may be kept.
+fn none(are_others: bool, args: &RunsArgs) -> &'static str {
+    match (are_others, args.here) {
+        (false, _) => "no runs are kept",
+        (true, true) => "no runs of this workspace are kept; `endow runs` lists the others",
+        (true, false) => "none of the kept runs is asked for",
+    }
 }
 
 fn row(kept: &Kept, run: &Listed, now: SystemTime) -> [String; 7] {
@@ -179,4 +200,34 @@ fn remove(
         output.notice(&format!("removed {id}"));
     }
     failure.map_or(Ok(()), |error| Err(CommandError::from(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{self, Command};
+
+    fn parsed(words: &[&str]) -> RunsArgs {
+        let words = ["endow", "runs"].iter().chain(words).map(Into::into).collect();
+        match args::parse(words).expect("a call").command {
+            Command::Runs(args) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_of_the_list_are_refused_where_runs_are_removed() {
+        for words in [&["--here", "rm", "x"][..], &["-n", "1", "rm", "x"]] {
+            assert!(check(&parsed(words)).is_err(), "{words:?}");
+        }
+        for words in [&["--json", "rm", "x"][..], &["--here", "-n", "1"], &[]] {
+            assert!(check(&parsed(words)).is_ok(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn runs_of_others_are_told_where_none_is_of_here() {
+        assert_eq!(none(false, &parsed(&["--here"])), "no runs are kept");
+        assert!(none(true, &parsed(&["--here"])).contains("of this workspace"));
+    }
 }
