@@ -85,6 +85,18 @@ fn result_of_one_is_anothers() {
     assert!(uncached.build(&["--no-cache"]).stderr.contains("1 executed"));
 }
 
+/// It would not be executed, and nothing but the cache has it.
+#[test]
+fn dry_run_knows_what_is_shared() {
+    let world = World::new();
+    let foretold = |it: &Builder| it.build(&["--dry-run"]).ok().to_owned();
+    let other = Builder::new(&world);
+    assert!(foretold(&other).ends_with(": would be executed\n"), "control: nothing is shared");
+    assert!(Builder::new(&world).executes());
+    assert!(foretold(&other).ends_with(": from the cache\n"));
+    assert!(!other.project.path("out").exists());
+}
+
 /// Whoever can write the cache can't change what a content is, nor where outputs go.
 #[test]
 fn poisoned_entry_is_refused_and_the_command_executed() {

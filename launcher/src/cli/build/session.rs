@@ -95,24 +95,14 @@ pub(super) fn run(args: &BuildArgs, output: &Output) -> Result<ExitCode, Command
         all: wanted.actions.iter().map(Told::of).collect(),
     };
     session.check_places()?;
-    if args.dry_run {
-        return Ok(session.foretell());
-    }
-    session.place.clear(wanted.actions.iter().flat_map(|it| &it.outputs));
-    session.build(workers)?;
-    if session.results.has_noted() {
-        if session.is_same_host() { session.results.confirm() } else { session.results.forget()? }
-    }
-    told::summary(&session.all, output);
-    let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
-    let failed = !session.all.iter().all(is_fine);
+    let is_fine = if args.dry_run { session.foretell() } else { session.build_all(workers)? };
     let has_put = session.has_put();
     drop(session);
     drop(publishing);
     if has_put {
         cache::keep_store_or_tell(&store, &surroundings, output)?;
     }
-    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
 struct Session<'s> {
@@ -151,6 +141,18 @@ impl<'s> Session<'s> {
     fn check_places(&self) -> Result<(), CommandError> {
         let order = self.wanted.graph.order().iter();
         order.map(|number| self.action(*number)).try_for_each(|action| self.place.check(action))
+    }
+
+    /// Builds, and keeps what came of it; returns whether every action succeeded.
+    fn build_all(&mut self, workers: Workers<'_>) -> Result<bool, CommandError> {
+        self.place.clear(self.wanted.actions.iter().flat_map(|it| &it.outputs));
+        self.build(workers)?;
+        if self.results.has_noted() {
+            if self.is_same_host() { self.results.confirm() } else { self.results.forget()? }
+        }
+        told::summary(&self.all, self.output);
+        let is_fine = |it: &Told| matches!(it.state, State::Succeeded | State::Unwanted);
+        Ok(self.all.iter().all(is_fine))
     }
 
     fn build(&mut self, mut workers: Workers<'_>) -> Result<(), CommandError> {

@@ -1,11 +1,12 @@
 //! `endow build --dry-run`: what a build would do, as far as that is known before anything is executed.
 
-use std::process::ExitCode;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{FAILED, Session};
+use super::Session;
 use crate::cli::build::outcome::Failure;
+use crate::cli::build::schedule::Schedule;
 use crate::cli::build::told;
 
 /// What would become of an action.
@@ -40,11 +41,10 @@ impl Would {
 }
 
 impl Session<'_> {
-    /// Says of each action what would become of it; what others share is not asked for.
-    pub(super) fn foretell(&mut self) -> ExitCode {
-        let order = self.wanted.graph.order().to_vec();
-        let all: Vec<(usize, Would)> =
-            order.into_iter().map(|number| (number, self.would(number))).collect();
+    /// Says of each action what would become of it; what others share is fetched, since what needs it is known by
+    /// that. Returns whether none would fail.
+    pub(super) fn foretell(&mut self) -> bool {
+        let all = self.foreseen();
         let name = |number: usize| self.action(number).name.as_str();
         if self.output.is_json() {
             let actions: Vec<Value> = all
@@ -57,15 +57,28 @@ impl Session<'_> {
                 |(number, would): &(usize, Would)| format!("{}: {}\n", name(*number), would.told());
             self.output.text(&all.iter().map(line).collect::<String>());
         }
-        let fails = all.iter().any(|(_, would)| *would == Would::Fail);
-        if fails { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+        !all.iter().any(|(_, would)| *would == Would::Fail)
+    }
+
+    /// Goes through a build of which what would be executed never ends.
+    fn foreseen(&mut self) -> Vec<(usize, Would)> {
+        let graph = &self.wanted.graph;
+        let mut schedule = Schedule::new(graph, self.wanted.actions.len(), true);
+        let mut known = BTreeMap::new();
+        while let Some(number) = self.next_action(&mut schedule) {
+            let would = self.would(number);
+            known.insert(number, would);
+            if would == Would::BeTaken {
+                schedule.ended(number, true);
+            }
+        }
+        let of_one = |number: &usize| (*number, known.remove(number).unwrap_or(Would::Follow));
+        graph.order().iter().map(of_one).collect()
     }
 
     fn would(&mut self, number: usize) -> Would {
-        if !self.wanted.graph.needs(number).iter().all(|need| self.is_done(*need)) {
-            return Would::Follow;
-        }
-        match self.ready(number) {
+        let ready = self.ahead.remove(&number).map_or_else(|| self.ready(number), Ok);
+        match ready {
             Ok(ready) => {
                 let would = if ready.known.is_some() { Would::BeTaken } else { Would::BeExecuted };
                 self.told(number).result = ready.known;
