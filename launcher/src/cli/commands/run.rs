@@ -1,7 +1,6 @@
 //! `endow run`, and the prefix form.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -13,9 +12,7 @@ use crate::cli::error::{CommandError, Kind};
 use crate::cli::learn::{Kept, Lessons};
 use crate::cli::output::Output;
 use crate::cli::output::progress::ProgressLine;
-use crate::cli::output::words;
 use crate::cli::report::connections;
-use crate::cli::report::denials;
 use crate::cli::report::events::Events;
 use crate::cli::report::git_settings;
 use crate::cli::report::write_back;
@@ -28,18 +25,15 @@ use crate::cli::run::not_done;
 use crate::cli::run::outcome;
 use crate::cli::run::record;
 use crate::cli::run::sandbox::{self, Given, Ran};
-use crate::cli::run::unseen_git;
+use crate::cli::run::told;
 use crate::cli::runs::bounds;
 use crate::cli::runs::sweep;
 use crate::cli::sources::homeless;
 use crate::cli::sources::surroundings;
 use crate::cli::stages::{self, Own, Planned, Request, Settled};
-use crate::finish::{finish, left_at_home};
-use crate::plan::Plan;
+use crate::finish::finish;
 use crate::plan::seccomp::Observe;
-use crate::plan::step::Buffered;
-use crate::probe::small_file::is_absent;
-use crate::supervise::{Notice, Observed, Terminal};
+use crate::supervise::Terminal;
 
 /// Runs the command, with the pid 1 that was `opened` already where the sandbox begins like that.
 pub(crate) fn run(
@@ -64,7 +58,7 @@ pub(crate) fn run(
             }
             run.ran.connections.iter().for_each(|log| connections::tell(log, output));
             run.ran.settings.iter().for_each(|left| git_settings::tell(left, output));
-            tell_denials(args, run.ran.observed.as_ref(), output);
+            told::denied(observe(args), run.ran.observed.as_ref(), output);
             remember(args, &run, output);
             failure_hints::tell(&run.planned, &run.ran.ended, output);
             let code = outcome::tell(&run.planned, &run.ran.ended, output);
@@ -134,80 +128,11 @@ fn prepared(planned: &Planned, output: &Output) -> Result<Prepared, CommandError
     Ok(prepare(&planned.plan, state, &planned.id, &|progress| line.show(progress))?)
 }
 
-/// Says that the workspace is one of git's no more: git works in another around it, if there is one.
-fn tell_headless(settled: &Settled, output: &Output) {
-    let root = settled.surroundings().vars.git_root.as_ref();
-    let directories = root.map(|root| root.as_path().join(".git")).filter(|it| it.is_dir());
-    if let Some(git) = directories.filter(|git| is_absent(&git.join("HEAD"))) {
-        output.warning(&format!("{} is no repository: it has no HEAD", git.display()));
-        output.hint("`git init` makes it one; without the directory one around it counts");
-    }
-}
-
-/// Says before the start what the command will not see or can't change, though it is granted.
-fn tell_limits(planned: &Planned, output: &Output) {
-    tell_unchangeable(&planned.plan, output);
-    tell_unsearched(&planned.plan, output);
-    unseen_git::tell(planned, output);
-}
-
-fn tell_unchangeable(plan: &Plan, output: &Output) {
-    let place = |mount: &Buffered, name: &PathBuf| mount.at.as_path().join(name);
-    let names = plan.layered().flat_map(|it| it.foreign.iter().map(|name| place(it, name)));
-    let names: Vec<String> = names.map(|path| path.display().to_string()).collect();
-    if !names.is_empty() {
-        output.notice(&write_back::unchangeable(&names));
-    }
-}
-
-/// Says what is hidden because the walk of names could not look there.
-fn tell_unsearched(plan: &Plan, output: &Output) {
-    for walk in &plan.walks {
-        let count = walk.unsearched.len();
-        if let Some(first) = walk.unsearched.first() {
-            let first = walk.source.as_path().join(first);
-            output.detail(&format!(
-                "hidden, since they can't be looked through for names to hide (they can't be read, or are nested \
-                 too deep): {} ({count} in all)",
-                first.display()
-            ));
-        }
-    }
-}
-
-/// Says what the command wrote into a home of its own, before that goes.
-fn tell_dropped(planned: &Planned, prepared: &Prepared, output: &Output) {
-    let Some(home) = &planned.surroundings.vars.home else { return };
-    if !output.shows_notices() {
-        return;
-    }
-    let left = left_at_home(&planned.plan, prepared, home, &planned.found.policy.mounts);
-    if !left.is_empty() {
-        let names: Vec<String> = left.iter().map(|it| it.display().to_string()).collect();
-        output.notice(&format!(
-            "gone with the run's own home: {} (--rw DIR keeps what is written there)",
-            write_back::some(&names)
-        ));
-    }
-}
-
 fn observe(args: &RunArgs) -> Observe {
     match (args.explain, args.no_observe) {
         (true, _) => Observe::Paths,
         (false, true) => Observe::Nothing,
         (false, false) => Observe::Calls,
-    }
-}
-
-/// Says what was refused, or that nobody could see it who wanted to.
-fn tell_denials(args: &RunArgs, observed: Option<&Observed>, output: &Output) {
-    match observed {
-        Some(observed) => denials::tell(observed, observe(args), output),
-        None if args.explain => {
-            output.warning("nothing was observed: calls can't be listened to in this place");
-            output.hint("nor can they be with `--allow userfaultfd`");
-        }
-        None => {}
     }
 }
 
@@ -237,21 +162,8 @@ fn disordered(error: StateError) -> CommandError {
 fn begin_own(args: &RunArgs, settled: &Settled, output: &Output) {
     if !args.amendment.is_foreign {
         homeless::tell(settled.surroundings(), "policies and runs", output);
-        tell_headless(settled, output);
+        told::headless(settled, output);
         sweep::clear(&settled.surroundings().dirs.state, output);
-    }
-}
-
-/// Says what happens while the command runs.
-fn tell_meanwhile(notice: &Notice, planned: &Planned, output: &Output) {
-    let told = words::notice(notice, planned);
-    match notice {
-        Notice::Lost(_) | Notice::Moved(_) | Notice::Missed(_) | Notice::Uncovered(_) => {
-            output.warning(&told);
-        }
-        // Nobody knows a port that was chosen before it is told.
-        Notice::Published(_, port) if port.host_port == 0 => output.notice(&told),
-        _ => output.detail(&told),
     }
 }
 
@@ -277,7 +189,7 @@ pub(crate) fn supervised(
     let capture = captured.then(|| prepared.start_capture()).transpose()?;
     let mut notify = |notice| {
         events.notice(&notice);
-        tell_meanwhile(&notice, &planned, output);
+        told::meanwhile(&notice, &planned, output);
     };
     let record = recorded(args, &planned, &prepared)?;
     let given = Given {
@@ -293,7 +205,7 @@ pub(crate) fn supervised(
     let mut ran = output.without_waiting(run)?.without_namespaces();
     events.ended(&ran.ended, output);
     let finishing = Instant::now();
-    tell_dropped(&planned, &prepared, output);
+    told::dropped(&planned, &prepared, output);
     let layers = std::mem::take(&mut ran.layers);
     let sync = finish(&planned.plan, prepared, record, &ran.ended, layers).map_err(disordered)?;
     let Ran { spawn_time, run_time, .. } = ran;
@@ -317,7 +229,7 @@ fn decided(
             begun.go_on(sketch);
         }
     })?;
-    tell_limits(&planned, output);
+    told::limits(&planned, output);
     #[cfg(feature = "test-switches")]
     let planned = planned.without(&stages::taken_away(&args.test_without));
     Ok((planned, begun))

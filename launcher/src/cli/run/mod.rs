@@ -14,4 +14,5 @@ pub(crate) mod outcome;
 pub(crate) mod record;
 pub(crate) mod sandbox;
 mod services;
+pub(crate) mod told;
 pub(crate) mod unseen_git;
