@@ -8,7 +8,7 @@ use endow_vfs::fs::{Fs, OsFs, Timespec};
 use endow_vfs::sync::checkpoint::{self, Limits, Recording, record};
 use rustix::io::Errno;
 
-use super::run::Supervised;
+use super::supervised::Supervised;
 use super::worker::Worker;
 use crate::plan::Checkpoint;
 use crate::plan::step::FileId;
