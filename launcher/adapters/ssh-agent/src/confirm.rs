@@ -1,14 +1,16 @@
-//! Asks the user, by a program that the launcher names: its exit code 0 is the only yes.
+//! Asks the user, by a program that the launcher names: its exit code 0 is the only yes, and none where it prints
+//! another answer.
 
+use std::io::{ErrorKind, Read};
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use endow_adapter::Pace;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::key::PublicKey;
@@ -89,7 +91,7 @@ impl Confirm {
         let answered = self.answered(&child, client);
         self.take_back(Asking::Nobody);
         let yes = child.wait().is_ok_and(|status| status.success());
-        answered && yes
+        answered && yes && child.stdout.take().is_some_and(is_yes)
     }
 
     /// Takes an open question back, and asks none any more.
@@ -112,7 +114,9 @@ impl Confirm {
         let (program, args) = self.program.split_first()?;
         let mut command = Command::new(program);
         command.args(args).arg(question).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // Else programs for passwords have a field for one, and any answer in it is their success.
+        command.env("SSH_ASKPASS_PROMPT", "confirm");
         // What lies in the project, which commands write, is no part of it.
         command.current_dir("/").env("PWD", "/").env_remove("OLDPWD").env("PATH", &self.search);
         let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,6 +143,18 @@ impl Confirm {
             Err(_) => false,
         }
     }
+}
+
+/// Whether what a program printed that has ended is no other answer. What it started may hold its output open.
+fn is_yes(mut said: ChildStdout) -> bool {
+    let mut answer = [0; 64];
+    let length = match ioctl_fionbio(&said, true).map(|()| said.read(&mut answer)) {
+        Ok(Ok(length)) => length,
+        Ok(Err(error)) if error.kind() == ErrorKind::WouldBlock => 0,
+        _ => return false,
+    };
+    let answer = answer.get(..length).unwrap_or_default().trim_ascii();
+    answer.is_empty() || answer.eq_ignore_ascii_case(b"yes")
 }
 
 /// Whether the other end is closed.
@@ -183,6 +199,18 @@ mod tests {
         assert!(!missing.ask(&key(), "may it?", client.as_fd()));
     }
 
+    /// An askpass program ends with 0 by whatever is typed: that is no yes.
+    #[test]
+    fn printed_answer_counts_as_well() {
+        for yes in ["echo yes", "echo Yes", "echo", "printf ''", "sleep 5 & exit 0"] {
+            assert!(answer(yes, TIME_LIMIT), "{yes}");
+        }
+        for no in ["echo no", "echo hunter2", "yes | head -c 4000", "yes; true"] {
+            assert!(!answer(no, Duration::from_secs(2)), "{no}");
+        }
+        assert!(answer("test \"$SSH_ASKPASS_PROMPT\" = confirm", TIME_LIMIT));
+    }
+
     #[test]
     fn programs_are_looked_for_in_these_directories_alone() {
         let (client, _other) = UnixStream::pair().expect("a pair");
@@ -193,7 +221,8 @@ mod tests {
         };
         assert!(ask(&["true"], &SEARCH));
         assert!(!ask(&["true"], &["/nonexistent"]) && !ask(&["true"], &[]));
-        let is_there = ["/bin/sh", "-c", "command -v env && test \"$PWD\" = / && test -d usr"];
+        let is_there =
+            ["/bin/sh", "-c", "command -v env >/dev/null && test \"$PWD\" = / && test -d usr"];
         assert!(ask(&is_there, &SEARCH));
         assert!(!ask(&is_there, &["/nonexistent"]) && !ask(&is_there, &[]));
     }
