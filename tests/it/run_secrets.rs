@@ -1,6 +1,6 @@
 //! Secrets that the command reads from a descriptor, and where their values come from.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::harness::{Said, World, project, said};
@@ -66,6 +66,18 @@ fn command_of_a_secret_finds_nothing_of_the_project() {
     let policy =
         "[secrets]\nT = { from = \"cmd:pwd; test -e helper && . ./helper; true\", fd = 3 }";
     assert_eq!(run(&world, policy, &[], "cat <&3").ok(), "/");
+}
+
+#[test]
+fn command_of_a_secret_leaves_what_is_piped_in_to_the_command() {
+    let world = project();
+    let text = "version = 1\n[secrets]\nT = { from = \"cmd:cat; echo value\", fd = 3 }\n";
+    let policy = world.write("policy.toml", text);
+    let piped = world.write("elsewhere/piped", "of the caller\n");
+    let mut endow = world.endow(["run", "-p"]);
+    endow.arg(policy).args(["--", "bash", "-c", "cat <&3; echo; cat"]);
+    let said = said(endow.stdin(File::open(piped).expect("open")));
+    assert_eq!(said.ok(), "value\nof the caller\n");
 }
 
 /// Runs with a secret that a command writes, and the project's `bin` first in PATH, as direnv and others

@@ -1,7 +1,7 @@
 //! The values of secrets.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -103,13 +103,17 @@ fn is_visible(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// Returns the value that a command of the user's writes, run by the shell. The command may ask at the terminal.
+/// Returns the value that a command of the user's writes, run by the shell. The command may ask at the terminal;
+/// what else there is to read is for whom endow runs.
 /// It runs in `/`: what lies in the project, which earlier commands have written, is no part of it.
 fn written_by(command: &str, given: Given<'_>) -> Result<Zeroizing<Vec<u8>>, SecretError> {
     let what = || "what its command writes".to_owned();
     let failed = |source| SecretError::Read { what: what(), source };
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).stdout(Stdio::piped());
+    if !io::stdin().is_terminal() {
+        shell.stdin(Stdio::null());
+    }
     given.give(&mut shell);
     let mut child = shell.spawn().map_err(failed)?;
     let value = child.stdout.take().map(|out| read_all(out, what)).transpose();
