@@ -19,6 +19,10 @@ use crate::sys::internet;
 
 /// The longest datagram that UDP carries.
 const DATAGRAM_MAX: usize = 65_535;
+/// The most sockets inside, where descriptors are many.
+const INSIDE_MAX: usize = 1024;
+/// The most senders, likewise.
+const SENDERS_MAX: usize = 512;
 /// How many datagrams are moved before others have their turn.
 const AT_ONCE: usize = 64;
 /// How long a sender may be silent and still get answers (RFC 4787, 4.3, for mappings).
@@ -45,9 +49,17 @@ pub(super) struct Most {
     pub(super) senders: usize,
 }
 
+impl Most {
+    /// Takes a part of so many descriptors.
+    pub(super) fn within(descriptors: usize) -> Self {
+        let (inside, senders) = (descriptors / 8, descriptors / 16);
+        Self { inside: inside.clamp(2, INSIDE_MAX), senders: senders.clamp(1, SENDERS_MAX) }
+    }
+}
+
 impl Default for Most {
     fn default() -> Self {
-        Self { inside: 1024, senders: 512 }
+        Self { inside: INSIDE_MAX, senders: SENDERS_MAX }
     }
 }
 
@@ -107,6 +119,11 @@ impl First {
 }
 
 impl Datagrams {
+    /// Bounds their number.
+    pub(super) fn limit(&mut self, most: Most) {
+        self.most = most;
+    }
+
     /// Takes a socket inside that stands for a target.
     pub(super) fn add(
         &mut self,

@@ -17,7 +17,7 @@ use crate::sys::internet;
 
 /// The most sockets that listen at once; each name that is asked for takes two a port, and each
 /// address of a range one.
-const LISTENERS_MAX: usize = 4096;
+pub(super) const LISTENERS_MAX: usize = 4096;
 
 /// How many connections of one socket are taken before others have their turn.
 const TAKEN_AT_ONCE: usize = 64;
@@ -53,10 +53,9 @@ struct Listener {
 }
 
 impl Listeners {
-    /// Bounds their number, and returns it.
-    pub(super) fn limit(&mut self, most: usize) -> usize {
-        self.most = most.min(LISTENERS_MAX);
-        self.most
+    /// Bounds their number.
+    pub(super) fn limit(&mut self, most: usize) {
+        self.most = most;
     }
 
     /// Takes a socket of pid 1's, which listens at this address.
@@ -150,14 +149,21 @@ impl Listeners {
         self.standing.contains(&at) || self.addresses.contains_key(&at)
     }
 
-    /// Takes connections of one socket.
-    pub(super) fn take(&mut self, key: Key) -> Vec<(OwnedFd, Target)> {
-        let Some(listener) = self.listening.get_mut(key) else { return Vec::new() };
+    /// Takes connections of one socket, for which there is so much room. The error is that of having too few
+    /// descriptors or too little memory, for none.
+    pub(super) fn take(&mut self, key: Key, room: usize) -> Result<Vec<(OwnedFd, Target)>, Errno> {
+        let mut taken = Vec::new();
+        let Some(listener) = self.listening.get_mut(key) else { return Ok(taken) };
         listener.used = Instant::now();
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let taken = std::iter::from_fn(|| accept_with(&listener.socket, flags).ok());
-        let with_target = |socket| (socket, listener.target.clone());
-        taken.take(TAKEN_AT_ONCE).map(with_target).collect()
+        while taken.len() < room.min(TAKEN_AT_ONCE) {
+            match accept_with(&listener.socket, flags) {
+                Ok(socket) => taken.push((socket, listener.target.clone())),
+                Err(errno) if is_want(errno) && taken.is_empty() => return Err(errno),
+                Err(_) => break,
+            }
+        }
+        Ok(taken)
     }
 
     /// Lets connections wait in the kernel, or takes them again.
@@ -175,6 +181,11 @@ impl Listeners {
             }
         }
     }
+}
+
+/// Whether something is lacking here: the connection goes on to wait.
+fn is_want(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
 }
 
 #[cfg(test)]
@@ -230,7 +241,7 @@ mod tests {
         let places = [1, 2, 3, 4].map(|number| free(number).unwrap().local_addr().unwrap());
         let (poll, listeners) = (Poll::new().unwrap(), Listeners::default());
         let mut many = Many { poll, listeners, places };
-        assert_eq!(many.listeners.limit(4), 4);
+        many.listeners.limit(4);
         let of_pid_1 = internet::socket(SocketType::STREAM).unwrap();
         internet::listen_at(of_pid_1.as_fd(), ([127, 0, 0, 1], 0).into()).unwrap();
         many.listeners.add(&many.poll, of_pid_1, Target::Proxy).unwrap();
@@ -241,7 +252,8 @@ mod tests {
         assert_eq!(many.ensure(3), [true, false, true, true]);
         // A connection is a use as well.
         let key = many.listeners.addresses[&places[2]];
-        assert!(!many.listeners.take(key).is_empty());
+        let mut taken = |room| many.listeners.take(key, room).unwrap().len();
+        assert_eq!([taken(0), taken(1)], [0, 1]);
         assert_eq!(many.ensure(1), [false, true, true, true]);
         assert_eq!(many.listeners.listening.len(), 4);
     }

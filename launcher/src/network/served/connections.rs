@@ -7,7 +7,7 @@ use std::time::Instant;
 use endow_policy::Protocol;
 use rustix::io::Errno;
 
-use super::Served;
+use super::{Served, WANT};
 use crate::network::dns::upstream::{LookUp, Outcome};
 use crate::network::log::Decision;
 use crate::network::outgoing::{About, Ended, Outgoing};
@@ -21,15 +21,25 @@ use crate::network::waiting::Waiter;
 
 impl Served {
     pub(super) fn accept(&mut self, news: &News, inside: Option<Inside<'_>>, now: Instant) {
-        for (near, target) in self.listeners.take(news.key) {
-            match target {
-                Target::Resolver => self.service.join(&self.poll, near, now),
-                Target::Proxy => self.clients.join(&self.poll, near, now),
-                Target::Published(port) => self.enter(near, port, inside, now),
-                target => {
-                    let process = self.processes.other_side(&near, inside);
-                    self.begin((near, None, process), target, now);
-                }
+        match self.listeners.take(news.key, self.room()) {
+            Ok(taken) => taken.into_iter().for_each(|it| self.welcome(it, inside, now)),
+            Err(_) => self.lacking = Some(now + WANT),
+        }
+    }
+
+    fn welcome(
+        &mut self,
+        (near, target): (OwnedFd, Target),
+        inside: Option<Inside<'_>>,
+        now: Instant,
+    ) {
+        match target {
+            Target::Resolver => self.service.join(&self.poll, near, now),
+            Target::Proxy => self.clients.join(&self.poll, near, now),
+            Target::Published(port) => self.enter(near, port, inside, now),
+            target => {
+                let process = self.processes.other_side(&near, inside);
+                self.begin((near, None, process), target, now);
             }
         }
     }

@@ -7,12 +7,13 @@ mod logins;
 mod names;
 mod published;
 mod rules;
+mod shares;
 mod wishes;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use endow_policy::Network;
+use endow_policy::{HostRule, Network, Protocol, Stated};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_type;
@@ -39,16 +40,14 @@ use crate::plan::network::RESOLVER;
 use crate::sys::{self, internet};
 use logins::Logins;
 pub(crate) use published::PublishError;
+use shares::Shares;
 
 /// How long bytes and news are seen to before the supervisor turns to its other duties: a command that
 /// sends without an end is ended by its time limit all the same.
 const LOOK_TIME: Duration = Duration::from_millis(10);
 
-/// The most connections at once; each takes two descriptors.
-const CONNECTIONS_MAX: usize = 4096;
-
-/// How many descriptors are left for all else: pipes, datagrams, look-ups, what the supervisor has.
-const OTHER_DESCRIPTORS: usize = 512;
+/// How long no connection is taken when descriptors or memory were lacking for one: it would be told of without an end.
+const WANT: Duration = Duration::from_millis(100);
 
 /// The network of one sandbox.
 #[derive(Debug)]
@@ -67,6 +66,8 @@ pub(crate) struct Served {
     outgoing: Outgoings,
     relay: Relay<About>,
     connections_max: usize,
+    /// Until when nothing is taken, for want of descriptors.
+    lacking: Option<Instant>,
     waiting: Waiting,
     log: Log,
     broker: Option<Broker>,
@@ -97,7 +98,8 @@ impl Served {
             datagrams: Datagrams::default(),
             outgoing: Outgoings::default(),
             relay: Relay::default(),
-            connections_max: CONNECTIONS_MAX,
+            connections_max: Shares::default().connections,
+            lacking: None,
             waiting: Waiting::default(),
             log: Log::default(),
             broker: None,
@@ -173,7 +175,7 @@ impl Served {
         let (datagrams, logins) = (self.datagrams.deadline(), self.logins.deadline());
         let dialled = [self.upstream.deadline(), self.outgoing.deadline()];
         let silent = [self.clients.deadline(), self.service.deadline()];
-        dialled.into_iter().chain([datagrams, logins]).chain(silent).flatten()
+        dialled.into_iter().chain([datagrams, logins, self.lacking]).chain(silent).flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -221,6 +223,7 @@ impl Served {
             self.dialled(ended, now);
         }
         self.end_logins(now);
+        self.lacking = self.lacking.filter(|until| now < *until);
         self.clients.expire(&self.poll, now);
         self.service.expire(&self.poll, now);
         if self.datagrams.deadline().is_some_and(|at| at <= now) {
@@ -232,11 +235,14 @@ impl Served {
     fn move_bytes(&mut self, until: Instant) {
         let over = self.relay.turn(until);
         self.note(&over);
-        self.listeners.pause(&self.poll, self.is_full());
+        let pause = self.room() == 0 || self.lacking.is_some();
+        self.listeners.pause(&self.poll, pause);
     }
 
-    fn is_full(&self) -> bool {
-        self.relay.len() + self.outgoing.len() + self.waiting.connections() >= self.connections_max
+    /// How many more connections there may be.
+    fn room(&self) -> usize {
+        let there = self.relay.len() + self.outgoing.len() + self.waiting.connections();
+        self.connections_max.saturating_sub(there)
     }
 
     /// Takes as many descriptors as the user may have. What was started before keeps its limit: the
@@ -244,9 +250,11 @@ impl Served {
     pub(crate) fn take_descriptors(&mut self) {
         let most = sys::fd::take_all();
         let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        let listening = self.listeners.limit(most / 4);
-        let left = most.saturating_sub(listening + OTHER_DESCRIPTORS) / 2;
-        self.connections_max = left.clamp(16, CONNECTIONS_MAX);
+        let is_datagram = |rule: &Stated<HostRule>| rule.value.protocol == Protocol::Udp;
+        let shares = Shares::of(most, self.rules.allow.iter().any(is_datagram));
+        self.listeners.limit(shares.listeners);
+        self.datagrams.limit(shares.datagrams);
+        self.connections_max = shares.connections;
     }
 }
 
