@@ -375,6 +375,10 @@ fn the_end_names_what_the_user_may_allow() {
         Pty::start(&world.endow(["run", "--explain", "--", "sh", "-c", &script])).end().1;
     assert!(explained.contains(&format!("{file} (--ro {file})")), "{explained}");
     assert!(!last(&script).contains("endow:"));
+    // Without a terminal who asked is told, and nobody else.
+    let unseen = |options: &[&str]| world.run(options, &script).stderr;
+    assert!(unseen(&["run", "--explain"]).contains(&format!("{file} (--ro {file})")));
+    assert!(!unseen(&["run"]).contains("endow:"));
     let quiet = last("ls / >/dev/null; git --version; /usr/bin/python3 --version; id");
     assert!(!quiet.contains("endow:"), "{quiet}");
 }

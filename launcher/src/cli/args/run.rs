@@ -48,7 +48,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE|fd:N", help_heading = "Report")]
     pub(crate) events: Option<OsString>,
     /// Also observe files: those that the command asked for and that are there outside, but absent or
-    /// refused inside, are told in the report and at the end; slower
+    /// refused inside, are told in the report and at the end, without a terminal too; slower
     #[arg(long, conflicts_with = "no_observe", help_heading = "Report")]
     pub(crate) explain: bool,
     /// Observe nothing, not even refused calls, started programs and connections

@@ -56,7 +56,8 @@ pub(crate) fn run(
                     output.json(report.value());
                 }
             }
-            run.ran.connections.iter().for_each(|log| connections::tell(log, output));
+            let logs = run.ran.connections.iter();
+            logs.for_each(|log| connections::tell(log, args.explain, output));
             run.ran.settings.iter().for_each(|left| git_settings::tell(left, output));
             told::denied(observe(args), run.ran.observed.as_ref(), output);
             remember(args, &run, output);

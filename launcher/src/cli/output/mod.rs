@@ -133,6 +133,11 @@ impl Output {
         }
     }
 
+    /// Prints a notice, which is told without a terminal too where somebody asked for it.
+    pub(crate) fn finding(&self, line: &str, is_asked_for: bool) {
+        if is_asked_for { self.remark(line) } else { self.notice(line) }
+    }
+
     /// Returns whether anybody gets to see a notice.
     pub(crate) fn shows_notices(&self) -> bool {
         self.shows_progress() || self.is_detailed()

@@ -56,7 +56,7 @@ pub(crate) fn list(log: Option<&Log>) -> Value {
 }
 
 /// Says at the end which hosts were refused, and what would allow them.
-pub(crate) fn tell(log: &Log, output: &Output) {
+pub(crate) fn tell(log: &Log, is_asked_for: bool, output: &Output) {
     let mut words: Vec<String> = Vec::new();
     for word in log.entries().iter().filter_map(remedy) {
         if !words.contains(&word) {
@@ -69,8 +69,8 @@ pub(crate) fn tell(log: &Log, output: &Output) {
     let more = words.len().saturating_sub(NAMED_MAX);
     let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
     let named = words.get(..NAMED_MAX.min(words.len())).unwrap_or_default().join(" ");
-    output
-        .notice(&format!("hosts that no rule allows were asked for; to allow them: {named}{more}"));
+    let line = format!("hosts that no rule allows were asked for; to allow them: {named}{more}");
+    output.finding(&line, is_asked_for);
 }
 
 /// Returns the flag that would allow it, where one would.

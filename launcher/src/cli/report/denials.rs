@@ -135,19 +135,21 @@ impl DenialsFile {
     }
 }
 
-/// Says at the end what the user may want to allow; `seen` is what was observed.
+/// Says at the end what the user may want to allow; `seen` is what was observed, names of files where somebody asked.
 pub(crate) fn tell(observed: &Observed, seen: Observe, output: &Output) {
+    let is_asked_for = seen >= Observe::Paths;
     let denials = &observed.denials;
     let calls = denials.iter().filter(|it| is_loud_call(&it.denial)).collect::<Vec<_>>();
     if !calls.is_empty() {
         let remedy = common_remedy(&calls);
-        output.notice(&format!("refused: {}{remedy}", calls_in_words(&calls)));
+        output.finding(&format!("refused: {}{remedy}", calls_in_words(&calls)), is_asked_for);
     }
     let others = denials.iter().filter(|it| is_loud_name(&it.denial, seen));
     let others: Vec<String> = others.map(name_in_words).collect();
     if !others.is_empty() {
         let named = some_of(&others);
-        output.notice(&format!("refused or not in the view: {named}; `endow why` explains"));
+        let line = format!("refused or not in the view: {named}; `endow why` explains");
+        output.finding(&line, is_asked_for);
     }
 }
 
