@@ -130,4 +130,5 @@ mod trees;
 mod trust;
 mod verify;
 mod why;
+mod why_remedies;
 mod work;

@@ -305,7 +305,8 @@ fn answers_are_the_kernels() {
     assert_eq!(policies, POLICIES, "too few policies could be applied");
 }
 
-fn why(world: &World, arguments: &[&str]) -> Said {
+/// Asks about a live workspace.
+pub(crate) fn why(world: &World, arguments: &[&str]) -> Said {
     said(world.endow(["why", "--workspace", "rw"]).args(arguments))
 }
 
@@ -346,18 +347,6 @@ fn names_beside_a_held_one_stay_hidden() {
     let answer: Value = serde_json::from_str(&hidden.stdout).expect("JSON");
     assert_eq!(answer["verified"]["agrees"], true, "{answer}");
     assert_eq!(answer["layers"], serde_json::json!(["deny"]), "{answer}");
-}
-
-#[test]
-fn remedy_for_a_missing_grant_works() {
-    let world = World::new();
-    let file = world.write("elsewhere/file", "content");
-    let path = file.to_str().expect("UTF-8");
-    let absent = why(&world, &[path, "--json"]);
-    let answer: Value = serde_json::from_str(&absent.stdout).expect("JSON");
-    let remedy = answer["remedy"].as_str().expect("a remedy");
-    let options: Vec<&str> = remedy.split(' ').chain([path]).collect();
-    why(&world, &options).ok();
 }
 
 /// What may be written and is not kept is no plain yes.
@@ -431,35 +420,6 @@ fn directory_that_is_nested_too_deep_is_told() {
     }
     let run = world.run(&["run", "-v"], "true");
     assert!(run.stderr.contains("d/d (1 in all)"), "{}", run.stderr);
-}
-
-/// What is said to allow it does.
-#[test]
-fn remedy_for_the_root_is_none_that_fails() {
-    let world = World::new();
-    let root = why(&world, &["/", "--to", "write"]);
-    assert!(!root.stdout.contains("--tmp"), "{root:?}");
-    let below = why(&world, &["/newfile", "--to", "write"]);
-    assert!(below.stdout.contains("--tmp /newfile"), "{below:?}");
-    world.run(&["--tmp", "/newfile"], "true").ok();
-}
-
-/// A layer lies before what is in a copy-on-write directory, and nobody is reached through it.
-#[test]
-fn socket_behind_a_layer_is_told_with_its_flag() {
-    let world = World::new();
-    let socket = world.project().join("s.sock");
-    let _listens = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
-    let asked = |more: &[&str]| said(world.endow(["why", "s.sock", "--to", "connect"]).args(more));
-    let refused = asked(&["--verify"]);
-    assert!(refused.stdout.contains("a layer lies before this socket"), "{}", refused.stdout);
-    let flag = format!("  allow    --socket {}\n", socket.display());
-    assert!(refused.stdout.contains(&flag), "{}", refused.stdout);
-    assert!(refused.stdout.contains("as answered"), "{}", refused.stdout);
-    asked(&["--socket", "s.sock", "--verify"]).ok();
-    world.write("home/project/file", "");
-    let file = said(&mut world.endow(["why", "file", "--to", "connect"]));
-    assert!(file.stdout.contains("it is no socket") && !file.stdout.contains("allow"), "{file:?}");
 }
 
 #[test]

@@ -144,6 +144,12 @@ pub(super) fn is_needless(at: &GuestPath) -> bool {
     LOOKED_AT.iter().any(|text| place(text, None).is_some_and(|it| at.is_within(&it)))
 }
 
+/// Returns why a grant of a path would be dangerous, for reading or for writing, if it would.
+pub fn danger(at: &GuestPath, writing: bool, vars: &Vars, policy: &Policy) -> Option<String> {
+    let usage = if writing { Usage::Write } else { Usage::Read };
+    Dangers::new(vars, policy).of(at, usage)
+}
+
 /// What a proposal must not grant.
 #[derive(Debug)]
 pub(super) struct Dangers {

@@ -17,6 +17,7 @@ mod suggestion;
 mod unused;
 mod written;
 
+pub use danger::danger;
 pub use edit::{EditError, edited};
 pub use need::{Need, PathNeed, Usage, What};
 pub use propose::{Around, Proposal, propose};

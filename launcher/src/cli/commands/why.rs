@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use endow_policy::Nearby;
+use endow_policy::learn::danger;
 use serde::Serialize;
 
 use crate::cli::args::{Operation as Asked, WhyArgs};
@@ -27,6 +28,9 @@ const NOT_ALLOWED: u8 = 1;
 struct Told {
     #[serde(flatten)]
     answer: Answer,
+    /// Why what would allow it is nothing to do lightly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    danger: Option<String>,
     /// What the kernel said, and whether it says the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<Verified>,
@@ -63,10 +67,10 @@ pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandEr
     let told: Vec<Told> = answers
         .into_iter()
         .zip(&subjects)
-        .map(|(answer, subject)| {
+        .map(|((answer, danger), subject)| {
             let said = matches!(subject, Subject::Path(..)).then(|| kernel.next()).flatten();
             let verified = said.map(|said| Verified::new(said, &answer));
-            Told { answer, verified }
+            Told { answer, danger, verified }
         })
         .collect();
     print(&told, many, output);
@@ -148,19 +152,32 @@ fn line(number: usize, line: &[u8]) -> Result<Subject, CommandError> {
     }
 }
 
-fn answers(planned: &Planned, subjects: &[Subject]) -> Result<Vec<Answer>, CommandError> {
+/// Returns the answers, each with the danger of what would allow it.
+fn answers(
+    planned: &Planned,
+    subjects: &[Subject],
+) -> Result<Vec<(Answer, Option<String>)>, CommandError> {
     let (plan, policy) = (&planned.plan, &planned.found.policy);
     let tree = HostObjects::new();
     let questions = Questions::new(plan, policy, &planned.host, &tree, protects_links());
+    let danger = |path: &Path, operation| {
+        let at = questions.to_grant(path, operation)?;
+        danger(&at, operation == Operation::Write, &planned.surroundings.vars, policy)
+    };
     let answer = |subject: &Subject| match subject {
-        Subject::Path(path, operation) => Ok(questions.path(Path::new(path), *operation)),
+        Subject::Path(path, operation) => {
+            let path = Path::new(path);
+            Ok((questions.path(path, *operation), danger(path, *operation)))
+        }
         Subject::Connection(host, port) => {
             let nearby = nearby::read().unwrap_or_else(|_| Nearby::unread());
-            Ok(why::connection(plan, policy, (host, *port), &nearby))
+            Ok((why::connection(plan, policy, (host, *port), &nearby), None))
         }
-        Subject::Call(name) => why::call(plan, name).ok_or_else(|| {
-            CommandError::new(Kind::Usage, "Linux has no such system call").about(name)
-        }),
+        Subject::Call(name) => {
+            why::call(plan, name).map(|answer| (answer, None)).ok_or_else(|| {
+                CommandError::new(Kind::Usage, "Linux has no such system call").about(name)
+            })
+        }
     };
     subjects.iter().map(answer).collect()
 }
@@ -217,6 +234,7 @@ fn text(told: &Told) -> String {
     line("kept by", &(!layers.is_empty()).then(|| layers.join(", ")));
     let word = if answer.answer == Verdict::Allowed { "forbid" } else { "allow" };
     line(word, &answer.remedy);
+    line("danger", &told.danger);
     let kernel = told.verified.as_ref().map(|verified| {
         let said = verified.errno.as_deref().unwrap_or("it works");
         format!(
@@ -262,7 +280,7 @@ mod tests {
                 remedy: None,
             };
             let verified = said.map(|said| Verified::new(said, &answer));
-            let told = Told { answer, verified };
+            let told = Told { answer, danger: None, verified };
             assert_eq!(told.is_allowed(), is_allowed, "{told:?}");
         }
     }

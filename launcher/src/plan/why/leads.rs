@@ -20,7 +20,7 @@ impl Questions<'_> {
 }
 
 /// What is not there may be a link as well: what `..` behind it means is not known.
-fn wanted(lost: &Lost) -> Option<GuestPath> {
+pub(super) fn wanted(lost: &Lost) -> Option<GuestPath> {
     let is_plain = lost.rest.components().all(|it| matches!(it, Component::Normal(_)));
     let is_known = is_plain && !lost.rest.as_os_str().is_empty();
     is_known.then(|| lost.at.join(&lost.rest).ok()).flatten()

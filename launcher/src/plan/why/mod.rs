@@ -11,6 +11,7 @@ mod call;
 mod decide;
 mod denial;
 mod entry;
+mod grant;
 mod leads;
 mod network;
 mod node;

@@ -10,6 +10,7 @@ use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
 use super::decide::{Judge, Refusals, Rules};
 use super::entry::HostTree;
+use super::leads::wanted;
 use super::node::{Missing, Node, NodeOrigin};
 use super::plain;
 use super::protected::{protects, unprotect};
@@ -49,6 +50,8 @@ pub(super) struct Outcome {
     unknown: bool,
     /// A part before the last stands in the way.
     lost: bool,
+    /// Where the whole path leads then, as far as that can be told.
+    pub(super) wanted: Option<GuestPath>,
 }
 
 impl<'a> Questions<'a> {
@@ -281,11 +284,11 @@ impl<'a> Questions<'a> {
     }
 
     /// Without a view everything is there, and Landlock opens what is granted.
-    fn is_ungranted(&self, outcome: &Outcome) -> bool {
+    pub(super) fn is_ungranted(&self, outcome: &Outcome) -> bool {
         self.plan.opening.namespaces.is_none() && self.covering(&outcome.at).is_none()
     }
 
-    fn host_has(&self, at: &GuestPath) -> bool {
+    pub(super) fn host_has(&self, at: &GuestPath) -> bool {
         self.tree.look(&at.to_host()).is_ok()
     }
 
@@ -314,16 +317,6 @@ impl<'a> Questions<'a> {
             },
             _ => None,
         }
-    }
-
-    fn grant(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
-        let flag = match operation {
-            Operation::Write => "--rw",
-            Operation::Connect => "--socket",
-            Operation::Read | Operation::Execute => "--ro",
-        };
-        let shown = outcome.why == Some(Missing::NotThere);
-        (!shown && self.host_has(&outcome.at)).then(|| format!("{flag} {}", quoted(&outcome.at)))
     }
 
     /// A flag that opens a socket which is hidden.
@@ -428,8 +421,8 @@ impl Outcome {
         let covered = lost.node.as_ref().is_some_and(|node| node.origin == NodeOrigin::Cover);
         let layer = if covered { Layer::Deny } else { layer };
         let refusals: Refusals = lost.refusal.map(|refusal| (refusal, layer)).into_iter().collect();
-        let unknown = refusals.is_empty();
-        Self { refusals, at: lost.at, node: lost.node, why: lost.why, unknown, lost: true }
+        let (unknown, wanted) = (refusals.is_empty(), wanted(&lost));
+        Self { refusals, at: lost.at, node: lost.node, why: lost.why, unknown, lost: true, wanted }
     }
 
     fn decided(place: Place, refusals: Refusals) -> Self {
@@ -441,6 +434,7 @@ impl Outcome {
                 why: None,
                 unknown: false,
                 lost: false,
+                wanted: None,
             },
             Place::Vacant { parent, at, why, .. } => Self {
                 refusals,
@@ -449,6 +443,7 @@ impl Outcome {
                 why: Some(why),
                 unknown: false,
                 lost: false,
+                wanted: None,
             },
         }
     }

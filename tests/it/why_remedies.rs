@@ -1,0 +1,60 @@
+//! What `endow why` says would allow something does.
+
+use std::os::unix::net::UnixListener;
+
+use serde_json::Value;
+
+use crate::harness::{World, said};
+use crate::why::why;
+
+#[test]
+fn remedy_for_a_missing_grant_works() {
+    let world = World::new();
+    let file = world.write("elsewhere/file", "content");
+    let path = file.to_str().expect("UTF-8");
+    let absent = why(&world, &[path, "--json"]);
+    let answer: Value = serde_json::from_str(&absent.stdout).expect("JSON");
+    let remedy = answer["remedy"].as_str().expect("a remedy");
+    let options: Vec<&str> = remedy.split(' ').chain([path]).collect();
+    why(&world, &options).ok();
+}
+
+/// A directory above would be shown without the file that was asked for.
+#[test]
+fn remedy_for_a_name_that_patterns_hide_names_it() {
+    let world = World::new();
+    let key = world.write("home/.ssh/id_ed25519", "secret");
+    let key = key.to_str().expect("UTF-8");
+    let absent = why(&world, &[key]);
+    let remedy = format!("  allow    --ro {key}\n  danger   logins to other machines\n");
+    assert!(absent.stdout.contains(&remedy), "{}", absent.stdout);
+    why(&world, &["--ro", key, key]).ok();
+}
+
+#[test]
+fn remedy_for_the_root_is_none_that_fails() {
+    let world = World::new();
+    let root = why(&world, &["/", "--to", "write"]);
+    assert!(!root.stdout.contains("--tmp"), "{root:?}");
+    let below = why(&world, &["/newfile", "--to", "write"]);
+    assert!(below.stdout.contains("--tmp /newfile"), "{below:?}");
+    world.run(&["--tmp", "/newfile"], "true").ok();
+}
+
+/// A layer lies before what is in a copy-on-write directory, and nobody is reached through it.
+#[test]
+fn socket_behind_a_layer_is_told_with_its_flag() {
+    let world = World::new();
+    let socket = world.project().join("s.sock");
+    let _listens = UnixListener::bind(&socket).expect("a socket");
+    let asked = |more: &[&str]| said(world.endow(["why", "s.sock", "--to", "connect"]).args(more));
+    let refused = asked(&["--verify"]);
+    assert!(refused.stdout.contains("a layer lies before this socket"), "{}", refused.stdout);
+    let flag = format!("  allow    --socket {}\n", socket.display());
+    assert!(refused.stdout.contains(&flag), "{}", refused.stdout);
+    assert!(refused.stdout.contains("as answered"), "{}", refused.stdout);
+    asked(&["--socket", "s.sock", "--verify"]).ok();
+    world.write("home/project/file", "");
+    let file = said(&mut world.endow(["why", "file", "--to", "connect"]));
+    assert!(file.stdout.contains("it is no socket") && !file.stdout.contains("allow"), "{file:?}");
+}
