@@ -386,6 +386,11 @@ fn connections_and_calls() {
     );
     let private = why(&world, &["--net", "0.0.0.0/0:22", "10.0.0.5:22"]);
     assert!(private.stdout.contains("10.0.0.0/8") && private.code == 1, "{}", private.stdout);
+    let no_port = why(&world, &["--net", "example.com", "example.com"]);
+    assert!(no_port.stderr.contains("`endow why example.com:443`"), "{}", no_port.stderr);
+    world.write("home/project/example.org", "");
+    let file = why(&world, &["example.org"]);
+    assert!(file.ok().starts_with("allowed") && !file.stderr.contains("hint"), "{file:?}");
     why(&world, &["localhost:80"]).ok();
     why(&world, &["call:read"]).ok();
     assert!(why(&world, &["call:mount"]).stdout.starts_with("denied: call:mount (EPERM)"));

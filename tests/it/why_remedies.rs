@@ -32,6 +32,22 @@ fn remedy_for_a_name_that_patterns_hide_names_it() {
 }
 
 #[test]
+fn pattern_that_protects_what_is_not_there_is_named() {
+    let world = World::new();
+    let asked = |options: &[&str]| {
+        let options = [&[".github/workflows/ci.yml", "--to", "write"], options].concat();
+        why(&world, &options).stdout
+    };
+    let protected = asked(&[]);
+    assert!(protected.starts_with("absent: "), "{protected}");
+    assert!(protected.contains("no such name there either; what is made"), "{protected}");
+    let allow = "  allow    --unprotect '**/.github/workflows/**'\n";
+    assert!(protected.contains(allow), "{protected}");
+    let lifted = asked(&["--unprotect", "**/.github/workflows/**"]);
+    assert!(!lifted.contains("protect"), "{lifted}");
+}
+
+#[test]
 fn remedy_for_the_root_is_none_that_fails() {
     let world = World::new();
     let root = why(&world, &["/", "--to", "write"]);

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use endow_policy::Nearby;
 use endow_policy::learn::danger;
+use endow_policy::{HostName, Nearby};
 use serde::Serialize;
 
 use crate::cli::args::{Operation as Asked, WhyArgs};
@@ -74,6 +74,9 @@ pub(crate) fn run(args: &WhyArgs, output: &Output) -> Result<ExitCode, CommandEr
         })
         .collect();
     print(&told, many, output);
+    if let Some(host) = args.subject.to_str().filter(|word| is_host_without_port(word, args.to)) {
+        output.hint(&format!("a connection is asked for with its port: `endow why {host}:443`"));
+    }
     if let Some(wrong) = wrong {
         return Err(wrong);
     }
@@ -114,6 +117,14 @@ fn subject(text: &OsStr, to: Option<Asked>) -> Subject {
 fn connection(word: &str) -> Option<Subject> {
     let (host, port) = word.rsplit_once(':').filter(|_| !word.contains('/'))?;
     Some(Subject::Connection(host.to_owned(), port.parse().ok()?))
+}
+
+/// Whether a name that no file has is one of a host: as `--net` takes it, without a port.
+fn is_host_without_port(word: &str, to: Option<Asked>) -> bool {
+    let is_host = word.contains('.') && HostName::parse(word).is_ok();
+    is_host
+        && matches!(to, None | Some(Asked::Connect))
+        && Path::new(word).symlink_metadata().is_err()
 }
 
 /// Returns the questions up to the first line that is none, and what is wrong with that.

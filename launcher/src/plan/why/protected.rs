@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use endow_policy::{Access, GuestPath, HostPath, PatternRule, ProtectSet};
 
+use super::Operation;
 use super::answer::Layer;
+use super::node::Missing;
 use super::tell::{Outcome, Questions, shell_word};
 
 impl Questions<'_> {
@@ -15,6 +17,15 @@ impl Questions<'_> {
             Some((_, Layer::Mount)) => self.protected(&outcome.at),
             _ => None,
         }
+    }
+
+    /// Returns the pattern for which such a name would be taken out of a live mount again.
+    pub(super) fn protecting_unmade(
+        &self,
+        outcome: &Outcome,
+        to: Operation,
+    ) -> Option<&PatternRule> {
+        self.protected(unmade(outcome, to)?)
     }
 
     /// Returns the rule that keeps a name of a live mount as it is, in words.
@@ -66,6 +77,12 @@ impl Questions<'_> {
         let sources = changed.filter_map(|placed| Some(&placed.source.as_ref()?.path));
         sources.filter_map(compiled).collect()
     }
+}
+
+/// Returns the place of a name that is to be made below directories that are not there yet.
+pub(super) fn unmade(outcome: &Outcome, to: Operation) -> Option<&GuestPath> {
+    let is_unmade = to == Operation::Write && outcome.why == Some(Missing::NotThere);
+    outcome.wanted.as_ref().filter(|_| is_unmade)
 }
 
 /// The rule in words, with who wrote it.

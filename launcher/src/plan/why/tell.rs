@@ -13,7 +13,7 @@ use super::entry::HostTree;
 use super::leads::wanted;
 use super::node::{Missing, Node, NodeOrigin};
 use super::plain;
-use super::protected::{protects, unprotect};
+use super::protected::{protects, unmade, unprotect};
 use super::refusal::Refusal;
 use super::view::View;
 use super::walk::{Lost, Place, Walk};
@@ -94,7 +94,10 @@ impl<'a> Questions<'a> {
             errno: refusal,
             leads_to: (!outcome.lost && at != path).then(|| at.to_string_lossy().into_owned()),
             reason: place(&outcome) + &self.reason(&outcome, operation),
-            rule: self.rule(&outcome),
+            rule: match self.protecting_unmade(&outcome, operation) {
+                Some(rule) => Some(protects(rule)),
+                None => self.rule(&outcome),
+            },
             layers,
             remedy: self.remedy(&outcome, operation),
         }
@@ -186,7 +189,10 @@ impl<'a> Questions<'a> {
             };
         };
         match (layer, refusal) {
-            (Layer::View | Layer::Deny, _) => self.why_missing(outcome),
+            (Layer::View | Layer::Deny, _) => {
+                let later = unmade(outcome, operation).and_then(|at| self.later(at));
+                self.why_missing(outcome) + &later.unwrap_or_default()
+            }
             (Layer::Permissions, _) => {
                 outcome.node.as_ref().map_or_else(String::new, |node| self.bits(node))
             }
@@ -305,7 +311,10 @@ impl<'a> Questions<'a> {
                 self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
             }
             Layer::Kind if operation == Operation::Connect => self.deaf(outcome),
-            Layer::View => self.grant(outcome, operation),
+            Layer::View => match self.protecting_unmade(outcome, operation) {
+                Some(rule) => Some(unprotect(rule)),
+                None => self.grant(outcome, operation),
+            },
             Layer::Landlock if self.is_ungranted(outcome) => self.grant(outcome, operation),
             Layer::Permissions => {
                 outcome.node.as_ref().and_then(|node| self.chmod(node, operation))
