@@ -73,7 +73,8 @@ fn end_begun(
     let is_entered = ledger.last >= batch.serial;
     let parts = (&mut batch, is_entered);
     let mut workplaces = open_all(fs, run, mounts, parts, homeless == Homeless::GoesBack)?;
-    let (mut set_aside, begun) = (Vec::new(), SyncError::begun(batch.direction));
+    let begun = SyncError::begun(batch.direction);
+    let mut set_aside: Vec<_> = workplaces.iter().filter_map(Workplace::set_aside_before).collect();
     let outcomes = if is_entered {
         end(fs, run, &mut ledger, (&batch, &mut workplaces)).map_err(begun)?;
         batch.mounts.iter().map(|part| recall(&ledger, batch.direction, part)).collect()

@@ -26,6 +26,8 @@ mod stuck;
 mod undoing;
 mod undone_repository;
 
+use std::path::PathBuf;
+
 use super::testing::*;
 use super::*;
 use crate::fs::OsFs;
@@ -222,9 +224,13 @@ fn stage_of_somebody_else_gives_way_with_what_it_has() {
             std::fs::write(planted.join("1"), content).expect("written");
         }
         let plan = plan(&world.collect(), &rules(OnConflict::Host));
-        assert!(world.apply(&OsFs, &plan).expect("applied").is_complete());
+        let report = world.apply(&OsFs, &plan).expect("applied");
+        assert!(report.is_complete());
         assert!(world.resume(&OsFs).expect("nothing to do").is_none());
-        let aside = world.root().join(format!(".endow-{RUN}-{MOUNT}-left1-stage"));
+        let aside = PathBuf::from(format!(".endow-{RUN}-{MOUNT}-left1-stage"));
+        let told = content.map(|_| aside.clone());
+        assert_eq!(report.set_aside, told.into_iter().collect::<Vec<_>>());
+        let aside = world.root().join(aside);
         assert_eq!(std::fs::read_to_string(aside.join("1")).ok().as_deref(), content);
         drop(std::fs::remove_file(aside.join("1")).and_then(|()| std::fs::remove_dir(&aside)));
         world.assert_clean();

@@ -187,6 +187,10 @@ impl<'a> Planned<'a> {
         let has_forgotten = self.ledger.forget(&self.objects);
         let mut has_noted = false;
         for (workplace, part) in self.workplaces.iter_mut().zip(&self.batch.mounts) {
+            let report = self.reports.iter_mut().find(|report| report.mount == part.mount);
+            if let (Some(report), Some(aside)) = (report, workplace.set_aside_before()) {
+                report.set_aside.push(aside.place);
+            }
             has_noted |= leave(self.fs, workplace, &mut self.ledger, part.root_time)?;
         }
         clear(self.fs, self.run, mounts, &self.ledger)?;

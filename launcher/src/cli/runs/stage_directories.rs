@@ -1,7 +1,7 @@
 //! Stage directories that a killed write-back left at the root of a mount.
 //!
 //! They stand there only while a write-back is under way on another file system than the run's. A
-//! run knows which one it made; all others of such a name are left.
+//! run knows which one it made; of others of such a name only an empty one goes.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};

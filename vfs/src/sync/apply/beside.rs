@@ -1,8 +1,8 @@
 //! The stage at the root of a target on another file system than the run's.
 //!
 //! Anybody who may write there can make a directory of that name. So the run notes which one it
-//! made, by number and birth, where no command comes to, and takes away only that; of another one
-//! only the name, and only while it is empty.
+//! made, by number and birth, where no command comes to, and takes away only that. Another one is in
+//! the way of the next write-back, which takes it away if it is empty, and else gives it another name and tells.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,19 +35,25 @@ pub(super) struct Beside<'a> {
     pub(super) mount: u32,
 }
 
+/// A stage that is open.
+pub(super) struct Standing {
+    pub(super) dir: OwnedFd,
+    /// It was not there.
+    pub(super) is_new: bool,
+    /// Where what stood in its place is now, below the root.
+    pub(super) aside: Option<PathBuf>,
+}
+
 impl Beside<'_> {
-    /// Opens the stage, making it when it is not there; tells whether it was made.
-    pub(super) fn open(&self, fs: &dyn Fs) -> Result<(OwnedFd, bool)> {
+    /// Opens the stage, making it when it is not there.
+    pub(super) fn open(&self, fs: &dyn Fs) -> Result<Standing> {
+        let mut aside = None;
         match fs.make_dir(self.root, self.name, 0o700) {
             Err(Errno::EXIST) => {
-                if let Some(stage) = self.own(fs)? {
-                    return Ok((stage, false));
+                if let Some(dir) = self.own(fs)? {
+                    return Ok(Standing { dir, is_new: false, aside });
                 }
-                if self.standing(fs, &left_of(self.mount))?.is_some() {
-                    self.set_aside(fs)?;
-                } else {
-                    self.clear_name(fs)?;
-                }
+                aside = self.make_way(fs)?;
                 fs.make_dir(self.root, self.name, 0o700)?;
             }
             result => result?,
@@ -57,15 +63,23 @@ impl Beside<'_> {
         let made = Identity::from(&fs.node(stage.as_fd(), OsStr::new(""))?);
         self.write_note(fs, (&self.note(), &made))?;
         self.sync_note(fs)?;
-        Ok((stage, true))
+        Ok(Standing { dir: stage, is_new: true, aside })
+    }
+
+    /// Frees the name of what is not the run's, or not any more; returns its new one.
+    fn make_way(&self, fs: &dyn Fs) -> Result<Option<PathBuf>> {
+        if self.standing(fs, &left_of(self.mount))?.is_some() {
+            return self.set_aside(fs).map(Some);
+        }
+        self.clear_name(fs)
     }
 
     /// Frees the name of what the run does not know: after a loss of power it may be a stage of which the note is gone.
     /// While a journal says what is in it, it stays.
-    fn clear_name(&self, fs: &dyn Fs) -> Result<()> {
+    fn clear_name(&self, fs: &dyn Fs) -> Result<Option<PathBuf>> {
         match fs.remove_dir(self.root, self.name) {
-            Err(Errno::NOTEMPTY) if !self.has_journal(fs) => self.set_aside(fs),
-            result => result,
+            Err(Errno::NOTEMPTY) if !self.has_journal(fs) => self.set_aside(fs).map(Some),
+            result => result.map(|()| None),
         }
     }
 
@@ -73,15 +87,15 @@ impl Beside<'_> {
         journal::has_journal(fs, self.run).unwrap_or(true)
     }
 
-    /// Gives a stage that was given up with its mount another name: what it holds may be the user's.
-    fn set_aside(&self, fs: &dyn Fs) -> Result<()> {
+    /// Gives what stands there another name, and returns it: what it holds may be the user's.
+    fn set_aside(&self, fs: &dyn Fs) -> Result<PathBuf> {
         let stage = At { dir: self.root, name: self.name };
         for name in aside_names(self.name).take(ASIDE_MAX) {
             match fs.rename_new(stage, At { dir: self.root, name: name.as_os_str() }) {
                 Err(Errno::EXIST) => {}
                 result => {
                     result?;
-                    return unlink(fs, self.run, &left_of(self.mount));
+                    return unlink(fs, self.run, &left_of(self.mount)).map(|()| name);
                 }
             }
         }

@@ -44,7 +44,8 @@ pub(in crate::sync) fn finish(
     (batch, workplaces): (&mut Batch, &mut [Workplace<'_>]),
     (outcomes, homeless): (&mut [Vec<Outcome>], Homeless),
 ) -> Result<Vec<SetAside>, SyncError> {
-    let (direction, mut set_aside) = (batch.direction, Vec::new());
+    let direction = batch.direction;
+    let mut set_aside: Vec<_> = workplaces.iter().filter_map(Workplace::set_aside_before).collect();
     let goes_back = homeless == Homeless::GoesBack && direction == Direction::Apply;
     let parts = batch.mounts.iter_mut().zip(workplaces.iter_mut());
     for ((part, workplace), outcomes) in parts.zip(outcomes.iter_mut()) {

@@ -5,7 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use super::beside::Beside;
+use super::beside::{Beside, Standing};
+use super::home::SetAside;
 use super::{MountPlace, RunPlace};
 use crate::fs::{At, Errno, Fs, Kind, Node, Result};
 use crate::sync::collect::io;
@@ -25,6 +26,8 @@ pub(in crate::sync) struct Workplace<'a> {
     beside: Option<OsString>,
     /// That was not there.
     is_stage_new: bool,
+    /// Where what stood in its place is now, below the root.
+    aside: Option<PathBuf>,
     root_time: Option<Time>,
     /// The root with the stage, where nobody else had changed it before.
     ours: Option<Seen>,
@@ -54,6 +57,7 @@ impl<'a> Workplace<'a> {
             undo,
             beside: None,
             is_stage_new: false,
+            aside: None,
             root_time: None,
             ours: None,
             top: mount.root,
@@ -63,15 +67,16 @@ impl<'a> Workplace<'a> {
         if let Some(name) = beside {
             workplace.root_time = Some(there.status.modified.into());
             let made = workplace.make_beside(fs, &name);
-            let (stage, is_new) = made.map_err(io("make", Path::new(&name)))?;
-            (workplace.stage, workplace.is_stage_new) = (stage, is_new);
+            let made = made.map_err(io("make", Path::new(&name)))?;
+            (workplace.stage, workplace.is_stage_new) = (made.dir, made.is_new);
+            workplace.aside = made.aside;
             workplace.ours = workplace.look(fs).filter(|_| is_known(&Seen::from(&there)));
             workplace.beside = Some(name);
         }
         Ok(workplace)
     }
 
-    fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<(OwnedFd, bool)> {
+    fn make_beside(&mut self, fs: &dyn Fs, name: &OsStr) -> Result<Standing> {
         let beside = self.stage_at(name);
         match beside.open(fs) {
             Err(Errno::ACCESS) => {
@@ -115,6 +120,12 @@ impl<'a> Workplace<'a> {
     /// Returns whether the stage at the root of the target was made just now.
     pub(in crate::sync) fn is_stage_new(&self) -> bool {
         self.is_stage_new
+    }
+
+    /// Returns where that is now which stood in the place of the stage, and may be the user's.
+    pub(in crate::sync) fn set_aside_before(&self) -> Option<SetAside> {
+        let (mount, place) = (self.mount, self.aside.clone()?);
+        Some(SetAside { mount, path: self.beside.as_ref()?.into(), place })
     }
 
     /// Returns the root of the mount as it is now.
