@@ -383,6 +383,16 @@ impl<'a> Collector<'a> {
             if is_new { self.source.settled.knows(host) } else { self.source.settled.has(host) };
         ((is_new || is_moved) && !is_ours).then_some(Conflict::Changed)
     }
+
+    /// The same of one that the run removed. Where names came or went in it last, both of its times are of then: one
+    /// that was moved here later, into a directory that goes, has another time of change.
+    fn replaced_below_removed(&self, host: &Seen, is_parent_changed: bool) -> Option<Conflict> {
+        let is_since = host.changed.may_be_since(self.source.stamp);
+        let is_moved = is_parent_changed && is_since && host.modified != host.changed;
+        let is_moved = is_moved && !self.source.settled.has(host);
+        let replaced = self.replaced(host, is_parent_changed);
+        replaced.or(is_moved.then_some(Conflict::Changed))
+    }
 }
 
 /// Takes back the conflict of files that look as if the host had removed them, where the run

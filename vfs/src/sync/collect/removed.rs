@@ -126,7 +126,11 @@ impl<'a> Collector<'a> {
     ) {
         let host = Seen::from(node);
         let is_dir = host.kind == Kind::Directory;
-        let own = if is_dir { self.replaced(&host, is_changed) } else { self.changed(&host) };
+        let own = if is_dir {
+            self.replaced_below_removed(&host, is_changed)
+        } else {
+            self.changed(&host)
+        };
         if is_dir {
             let conflict = conflict.or(own.map(|_| Conflict::Ancestor));
             self.tasks.push_back(Task::Removed { path: path.clone(), conflict, host });

@@ -157,6 +157,21 @@ fn a_file_renamed_in_a_directory_that_the_host_left_alone_is_no_conflict() {
 }
 
 #[test]
+fn directory_that_was_moved_into_one_that_the_run_removes_stays() {
+    for place in PLACES {
+        let tree = "mkdir -p old/sub keep; echo o > old/o; touch old/sub/s old/sub/t keep/tmp; echo mine > keep/mine";
+        let world = World::new(place, tree);
+        world.guest("rm -r old");
+        world.host("rm keep/tmp old/sub/t; sleep 0.1; mv keep old/keep");
+        assert!(!world.sync(OnConflict::Host).is_complete());
+        let left = std::fs::read_to_string(world.root().join("old/keep/mine"));
+        assert_eq!(left.expect("it stays"), "mine\n");
+        // Names that went on both sides are no conflict.
+        assert!(!world.root().join("old/o").exists() && !world.root().join("old/sub").exists());
+    }
+}
+
+#[test]
 fn what_is_changed_between_collecting_and_applying_is_left_alone() {
     for place in PLACES {
         let world = World::new(place, TREE);
