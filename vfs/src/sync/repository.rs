@@ -4,6 +4,7 @@
 mod derived;
 mod kept;
 mod linked;
+mod of_run;
 mod refreshed;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -12,9 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+pub use of_run::set_aside;
+
 use super::collect::{Source, io};
-use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError, make_like};
-use crate::fs::{Errno, Fs, Kind, Open, write_all};
+use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError};
+use crate::fs::{Errno, Fs, Kind, Open};
 use crate::git_dir::{self, Part};
 
 /// The longest file that is read for references: `packed-refs` of a large repository.
@@ -358,82 +361,6 @@ fn text(fs: &dyn Fs, root: BorrowedFd<'_>, path: &Path) -> Result<Vec<u8>, SyncE
         }
     }
     Ok(text)
-}
-
-/// Writes the references of a repository that both sides moved into the layer, as those of a run:
-/// the next look finds them as new, but for those that were written back before.
-///
-/// # Errors
-/// A call that fails on either side.
-pub fn set_aside(
-    fs: &dyn Fs,
-    (root, upper): (BorrowedFd<'_>, BorrowedFd<'_>),
-    moved: &Moved,
-    run: &str,
-) -> Result<(), SyncError> {
-    for (name, object) in &moved.references {
-        let path = moved.path.join(OWN).join(run).join(name);
-        if text(fs, root, &path)?.trim_ascii_end() == object.as_bytes() {
-            continue;
-        }
-        // Where the run put something else in the way, its reference stays in the layer alone.
-        if let Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) =
-            write(fs, (root, upper), &path, object)
-        {
-            return Err(io("write", &path)(errno));
-        }
-    }
-    Ok(())
-}
-
-fn write(
-    fs: &dyn Fs,
-    (root, upper): (BorrowedFd<'_>, BorrowedFd<'_>),
-    path: &Path,
-    object: &str,
-) -> Result<(), Errno> {
-    let mut above = PathBuf::new();
-    let mut dir: Option<OwnedFd> = None;
-    for name in path.parent().into_iter().flatten() {
-        let at = dir.as_ref().map_or(upper, AsFd::as_fd);
-        above.push(name);
-        match fs.make_dir(at, name, 0o755) {
-            Ok(()) => like_the_hosts(fs, (at, name), (root, &above)).inspect_err(|_| {
-                // Left, it would be a change of the host's.
-                let _ = fs.remove_dir(at, name);
-            })?,
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-        dir = Some(fs.open_below(at, Path::new(name), Open::Handle)?);
-    }
-    let at = dir.as_ref().map_or(upper, AsFd::as_fd);
-    let name = path.file_name().ok_or(Errno::INVAL)?;
-    let file = match fs.create_file(at, name) {
-        // An earlier look wrote it.
-        Err(Errno::EXIST) => return Ok(()),
-        file => file?,
-    };
-    fs.set_mode(file.as_fd(), 0o644)?;
-    let text = format!("{object}\n");
-    write_all(fs, file.as_fd(), text.as_bytes())?;
-    Ok(())
-}
-
-/// Gives a directory that was made in the layer all that the host's has, which is no change of it then.
-fn like_the_hosts(
-    fs: &dyn Fs,
-    (at, name): (BorrowedFd<'_>, &OsStr),
-    (root, path): (BorrowedFd<'_>, &Path),
-) -> Result<(), Errno> {
-    let real = match fs.open_below(root, path, Open::Handle) {
-        Err(Errno::NOENT) => return Ok(()),
-        real => real?,
-    };
-    let made = fs.open_dir(at, name)?;
-    make_like(fs, made.as_fd(), real.as_fd())?;
-    // Also with another group, which it does not get from here.
-    fs.set_mode(made.as_fd(), fs.status_of(real.as_fd())?.mode)
 }
 
 #[cfg(test)]

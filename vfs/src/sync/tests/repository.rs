@@ -294,3 +294,30 @@ fn references_that_are_set_aside_change_no_directory_of_the_hosts() {
         assert_eq!(told(&set), expected, "{mode}");
     }
 }
+
+/// As git makes them with another umask, or in a repository that is shared.
+#[test]
+fn references_of_a_run_have_the_bits_of_the_repository() {
+    let id = "0123456789abcdef0123456789abcdef01234567";
+    for (head, refs, expected) in [
+        ("600", "700", (0o600, 0o700)),
+        ("664", "2775", (0o664, 0o775)),
+        ("444", "755", (0o644, 0o755)),
+    ] {
+        let tree = format!("{TREE}; chmod {refs} .git/refs; chmod {head} .git/HEAD");
+        let world = world_of(&tree, &format!("chmod u+w .git/HEAD; echo {id} > .git/HEAD"));
+        world.host("chmod u+w .git/HEAD; echo 'ref: refs/heads/other' > .git/HEAD");
+        world.with_source(|source| {
+            let moved = unite(&OsFs, source, &mut world.collect()).expect("united");
+            for one in moved {
+                set_aside(&OsFs, (source.root, source.upper), &one, RUN).expect("set aside");
+            }
+        });
+        let mode = |path: &str| {
+            let found = world.upper().join(path).metadata().expect("there");
+            std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o7777
+        };
+        let own = ".git/refs/endow/r1";
+        assert_eq!((mode(&format!("{own}/HEAD")), mode(own)), expected, "{head} {refs}");
+    }
+}
