@@ -166,6 +166,12 @@ fn end_of_a_run_says_where_its_commits_are() {
     repository.git(&["commit", "-qam", "files"]);
     repository.git(&words);
     assert!(repository.log().contains("two") && repository.log().contains("mine"));
+    // What was written back by then is not told as if it were to be done.
+    let again = said(&mut repository.world.endow(["apply"]));
+    let again = again.fails(121);
+    assert!(again.contains(&line) && !again.contains(".git/"), "{again}");
+    let other = said(&mut repository.world.endow(["apply", "file"]));
+    assert!(!other.stderr.contains("the history of"), "{}", other.stderr);
 }
 
 /// The command that the end of a run names is pasted, and the run has named its branches.

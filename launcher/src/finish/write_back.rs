@@ -11,7 +11,7 @@ use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
     self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Direction, Ledger, MountPlace,
-    Resumed, Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
+    Moved, Resumed, Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
 };
 use rustix::io::Errno;
 
@@ -101,11 +101,23 @@ pub(crate) struct Looked {
     pub(crate) changes: ChangeSet,
     /// Links that lead out of the mount.
     led_out: BTreeSet<PathBuf>,
+    /// Repositories that both sides moved.
+    moved: Vec<Moved>,
 }
 
 impl Looked {
     fn of(target: &Target, changes: ChangeSet, led_out: BTreeSet<PathBuf>) -> Self {
-        Self { at: target.shown.clone(), number: target.number, changes, led_out }
+        let (at, number) = (target.shown.clone(), target.number);
+        Self { at, number, changes, led_out, moved: Vec::new() }
+    }
+
+    /// Returns the repositories that both sides moved, with the run's references that stand beside those of the host.
+    fn beside(&self, targets: &[Target], run: &str) -> Vec<Moved> {
+        let Some(target) = targets.iter().find(|to| to.number == self.number) else {
+            return Vec::new();
+        };
+        let standing = |it| sync::standing_references(&OsFs, target.root.as_fd(), it, run);
+        self.moved.iter().cloned().map(standing).collect()
     }
 
     /// Returns whether there is anything to write back or to tell.
@@ -244,7 +256,7 @@ fn look_at(
         }
     }
     let led_out = links_out::settle(&mut changes, target);
-    Ok(Some(Looked::of(target, changes, led_out)))
+    Ok(Some(Looked { moved, ..Looked::of(target, changes, led_out) }))
 }
 
 /// What is compared in a mount.
@@ -387,7 +399,10 @@ pub(super) fn write_back_apart(
         sync::copy_up(&OsFs, place.root, plan);
     }
     let parts: Vec<(MountPlace<'_>, &SyncPlan)> = places.into_iter().zip(&plans).collect();
-    let reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
+    let mut reports = sync::apply(&OsFs, &RunPlace { dir: run.as_fd(), id: id.as_str() }, &parts)?;
+    for (it, report) in looked.iter().zip(&mut reports) {
+        report.moved = it.beside(targets, id.as_str());
+    }
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     let clock = targets.first().map_or(Clock::Steady, |target| target.clock);
     Ok(WrittenBack { clock, mounts, waiting: Vec::new(), gone })

@@ -72,7 +72,7 @@ pub use made_like::{digest_if_alike, digest_of, make_like};
 pub use needed::needed;
 pub use plan::{Amend, Operation, Place, SyncPlan, Take, old_places, plan};
 pub use report::{Applied, Failed, SyncError, SyncReport};
-pub use repository::{Moved, set_aside, unite};
+pub use repository::{Moved, set_aside, standing_references, unite};
 pub use resettle::{Standing, settle_again, standing};
 pub use resume::{Resumed, give_up, resume};
 pub use root::Closed;

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::journal::Step;
-use super::{ChangeKind, Conflict, Direction, HeldPath, LeftOut, Refusal, Refused, Resolved};
+use super::{
+    ChangeKind, Conflict, Direction, HeldPath, LeftOut, Moved, Refusal, Refused, Resolved,
+};
 use crate::fs::{Errno, Kind};
 
 /// A change that was made.
@@ -43,6 +45,8 @@ pub struct SyncReport {
     pub failed: Vec<Failed>,
     /// Where in the tree now stands what somebody had put in the way meanwhile, and could not stay there.
     pub set_aside: Vec<PathBuf>,
+    /// Repositories that both sides moved, with those of the run's references that stand in the tree.
+    pub moved: Vec<Moved>,
 }
 
 impl SyncReport {

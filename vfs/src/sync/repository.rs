@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-pub use of_run::set_aside;
+pub use of_run::{set_aside, standing_references};
 
 use super::collect::{Source, io};
 use super::{Change, ChangeKind, ChangeSet, Closed, Conflict, Seen, SyncError};

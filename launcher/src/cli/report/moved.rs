@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use endow_vfs::fs::Kind;
 use endow_vfs::git_dir::{self, Part};
-use endow_vfs::sync::{SyncReport, Winner};
+use endow_vfs::sync::{self, SyncReport, Winner};
 
 use super::write_back::some;
 use crate::finish::{InView, OfMount};
@@ -57,26 +56,25 @@ pub(super) fn of_mount((at, report): &OfMount<SyncReport>, id: &str) -> Vec<Move
 /// Returns where both sides changed something, but for where such repositories stand.
 pub(super) fn lost<'r>(report: &'r SyncReport, id: &str) -> Vec<&'r Path> {
     let kept = kept(report, id);
-    let is_state = |path: &Path| {
-        let mut below = kept.keys().filter_map(|git_dir| path.strip_prefix(git_dir).ok());
-        below.any(|below| git_dir::part(below) == Part::State)
-    };
+    let is_told = |path: &Path| kept.keys().any(|git_dir| is_state(path, git_dir));
     let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host);
-    lost.map(|it| it.path.as_path()).filter(|path| !is_state(path)).collect()
+    lost.map(|it| it.path.as_path()).filter(|path| !is_told(path)).collect()
 }
 
-/// Returns the run's own references that were written, by their git directory.
+/// Returns the run's own references that stand in the tree, by the git directory that was asked for and stays.
 fn kept(report: &SyncReport, id: &str) -> BTreeMap<PathBuf, Vec<String>> {
-    let own = ["refs", "endow", id];
-    let mut kept: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
-    for applied in report.applied.iter().filter(|it| it.node == Kind::File) {
-        let names: Vec<_> = applied.path.iter().collect();
-        let Some(begin) = names.windows(own.len()).position(|it| it == own) else { continue };
-        let (git_dir, reference) = names.split_at(begin);
-        let reference: PathBuf = reference.iter().collect();
-        kept.entry(git_dir.iter().collect()).or_default().push(reference.display().to_string());
-    }
-    kept
+    let lost = || report.conflicts.iter().filter(|it| it.winner == Winner::Host);
+    let stays = |git_dir: &Path| lost().any(|it| is_state(&it.path, git_dir));
+    let moved = report.moved.iter().filter(|it| !it.references.is_empty() && stays(&it.path));
+    let names = |it: &sync::Moved| {
+        it.references.keys().map(|name| format!("refs/endow/{id}/{name}")).collect()
+    };
+    moved.map(|it| (it.path.clone(), names(it))).collect()
+}
+
+/// Whether a path tells where a repository stands.
+fn is_state(path: &Path, git_dir: &Path) -> bool {
+    path.strip_prefix(git_dir).is_ok_and(|below| git_dir::part(below) == Part::State)
 }
 
 /// The root of a mount has no slash at its end.
@@ -86,13 +84,16 @@ fn shown(at: &InView, path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use endow_vfs::sync::{Applied, ChangeKind, Conflict, Resolved};
+    use endow_vfs::sync::{ChangeKind, Conflict, Resolved};
 
     use super::*;
 
-    fn report(applied: &[&str], conflicts: &[&str]) -> SyncReport {
+    fn report(moved: &[(&str, &str)], conflicts: &[&str]) -> SyncReport {
         let kind = ChangeKind::Created;
-        let applied = applied.iter().map(|it| Applied { path: it.into(), kind, node: Kind::File });
+        let moved = moved.iter().map(|(path, reference)| sync::Moved {
+            path: path.into(),
+            references: BTreeMap::from([((*reference).to_owned(), "1".repeat(40))]),
+        });
         let resolved = |it: &&str| Resolved {
             path: it.into(),
             kind,
@@ -100,7 +101,7 @@ mod tests {
             winner: Winner::Host,
         };
         let conflicts = conflicts.iter().map(resolved).collect();
-        SyncReport { applied: applied.collect(), conflicts, ..SyncReport::default() }
+        SyncReport { moved: moved.collect(), conflicts, ..SyncReport::default() }
     }
 
     #[test]
@@ -117,10 +118,12 @@ mod tests {
     #[test]
     fn history_of_a_repository_is_one_thing() {
         let conflicts = [".git/index", ".git/logs/HEAD", ".git/config", "a", "b/.git/index"];
-        let report = report(&[".git/refs/endow/id/heads/main", "refs/endow/other/x"], &conflicts);
+        let moved = [(".git", "heads/main"), ("c/.git", "heads/main")];
+        let none = SyncReport { moved: Vec::new(), ..report(&moved, &conflicts) };
+        assert_eq!(lost(&none, "id").len(), conflicts.len());
+        let report = report(&moved, &conflicts);
         let left = [".git/config", "a", "b/.git/index"].map(Path::new);
         assert_eq!(lost(&report, "id"), left);
-        assert_eq!(lost(&report, "no").len(), conflicts.len());
         let kept: Vec<_> = kept(&report, "id").into_iter().collect();
         let references = vec!["refs/endow/id/heads/main".to_owned()];
         assert_eq!(kept, [(PathBuf::from(".git"), references)]);

@@ -36,6 +36,18 @@ pub fn set_aside(
     Ok(())
 }
 
+/// Returns the references of a run that stand in the tree beside those of a repository.
+pub fn standing_references(fs: &dyn Fs, root: BorrowedFd<'_>, moved: Moved, run: &str) -> Moved {
+    let Moved { path, references } = &moved;
+    let stands = |(name, object): &(&String, &String)| {
+        let found = text(fs, root, &place(&moved, run, name));
+        found.is_ok_and(|found| found.trim_ascii_end() == object.as_bytes())
+    };
+    let standing = references.iter().filter(stands);
+    let references = standing.map(|(name, object)| (name.clone(), object.clone())).collect();
+    Moved { path: path.clone(), references }
+}
+
 fn place(moved: &Moved, run: &str, name: &str) -> PathBuf {
     moved.path.join(OWN).join(run).join(name)
 }

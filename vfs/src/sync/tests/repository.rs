@@ -311,6 +311,9 @@ fn references_of_a_run_have_the_bits_of_the_repository() {
             let moved = unite(&OsFs, source, &mut world.collect()).expect("united");
             for one in moved {
                 set_aside(&OsFs, (source.root, source.upper), &one, RUN).expect("set aside");
+                let standing = |root| standing_references(&OsFs, root, one.clone(), RUN);
+                assert!(standing(source.root).references.is_empty(), "not written yet");
+                assert_eq!(standing(source.upper), one);
             }
         });
         let mode = |path: &str| {
