@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Said, World, said};
+use crate::harness::{self, Said, World, debian_program, said};
 use crate::run_checkpoint::run_recorded;
 
 const REVIEW: [&str; 5] = ["run", "--sync", "review", "--name", "k"];
@@ -37,6 +37,25 @@ fn what_was_discarded_of_a_live_workspace_does_not_come_back() {
     assert_eq!(world.states(), ["undone"]);
     endow(&world, &["apply", "k", ".vscode"]).fails(2);
     assert!(!world.project().join(".vscode").exists());
+}
+
+#[test]
+fn what_was_discarded_does_not_come_back_when_the_discard_is_killed() {
+    let Some(strace) = debian_program("strace") else { return };
+    for call in ["renameat:1", "renameat:2", "renameat:3", "unlinkat:1", "unlinkat:4", "unlinkat:8"]
+    {
+        let (name, at) = call.split_once(':').expect("a call");
+        let inject = format!("inject={name}:signal=KILL:when={at}");
+        let world = held();
+        let mut killed = world.command(&strace);
+        killed.args(["-f", "-q", "-o", "/dev/null", "-e", &inject]).arg(harness::endow());
+        drop(said(killed.args(["discard", "k"])));
+        // There is nothing to do where the first one came to its end.
+        endow(&world, &["discard", "k"]);
+        endow(&world, &["undo", "k"]).ok();
+        assert_eq!(world.states(), ["undone"], "{call}");
+        assert_eq!(world.read("src/main.c"), "1\n", "{call}");
+    }
 }
 
 #[test]

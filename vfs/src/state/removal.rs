@@ -115,6 +115,35 @@ mod tests {
     }
 
     #[test]
+    fn part_that_is_removed_as_a_whole_is_all_there_or_gone() {
+        let _locks_are_ours = no_program_starts();
+        let scratch = Scratch::new();
+        let state = open(&scratch);
+        let (mut whole, mut gone) = (0, 0);
+        for call in 0.. {
+            let fs = FaultyFs::killed(call);
+            let run = kept(&state);
+            drop(run.remove_whole(&fs, "undo"));
+            let left = run.path().join("undo");
+            let is_whole = left.join("000/x").exists() && left.join("applied.json").exists();
+            assert!(is_whole || !left.exists(), "{call}");
+            if is_whole {
+                whole += 1;
+            } else {
+                gone += 1;
+            }
+            run.remove_whole(&OsFs, "undo").expect("again");
+            run.remove_whole(&OsFs, "undo").expect("nothing is no error");
+            assert!(!left.exists() && !run.path().join("aside").exists(), "{call}");
+            run.remove(&OsFs).expect("removed");
+            if fs.calls() <= call {
+                break;
+            }
+        }
+        assert!(whole > 0 && gone > 1, "{whole} {gone}");
+    }
+
+    #[test]
     fn remnant_has_no_record_and_nothing_unknown() {
         let _locks_are_ours = no_program_starts();
         let scratch = Scratch::new();

@@ -151,10 +151,7 @@ impl RunDir {
             Err(error) if error.is_full() => error,
             result => return result,
         };
-        let aside = OsStr::new(ASIDE);
-        // One that was killed here left it.
-        self.remove_part(fs, Path::new(ASIDE))?;
-        if fs.rename(self.dir.as_fd(), OsStr::new(goes), aside).is_err() {
+        if !self.put_aside(fs, goes)? {
             return Err(full);
         }
         if durability == Durability::Durable {
@@ -162,6 +159,22 @@ impl RunDir {
         }
         self.remove_part(fs, Path::new(ASIDE))?;
         self.write_record(fs, record, durability)
+    }
+
+    /// Gives a part the name of one that goes; tells whether it did.
+    fn put_aside(&self, fs: &dyn Fs, part: &str) -> Result<bool, StateError> {
+        // One that was killed here left it.
+        self.remove_part(fs, Path::new(ASIDE))?;
+        Ok(fs.rename(self.dir.as_fd(), OsStr::new(part), OsStr::new(ASIDE)).is_ok())
+    }
+
+    /// Takes a part away as a whole: whoever is killed at it leaves all of it or nothing.
+    ///
+    /// # Errors
+    /// What could not be removed.
+    pub fn remove_whole(&self, fs: &dyn Fs, part: &str) -> Result<(), StateError> {
+        let is_aside = self.put_aside(fs, part)?;
+        self.remove_part(fs, Path::new(if is_aside { ASIDE } else { part }))
     }
 
     /// Reads what the run is; `None` when it never said.

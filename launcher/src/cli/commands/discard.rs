@@ -56,14 +56,14 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
 }
 
 /// Drops all changes that wait. What was applied of the run before can still be undone. The record
-/// is written first: half a layer must never be taken for the whole.
+/// is written before layers go: half a layer must never be taken for the whole.
 fn whole(picked: &mut Picked) -> Result<RunState, CommandError> {
     let state = if picked.has_applied()? { RunState::Applied } else { RunState::Discarded };
     note_left(picked, 0);
     picked.drop_recorded()?;
+    // An undo of what was written back would find it again, and no record would tell that it was dropped.
+    picked.run.remove_whole(&OsFs, HELD)?;
     picked.set_state(state)?;
-    // An undo of what was written back would find what was held again.
-    picked.run.remove_part(&OsFs, Path::new(HELD))?;
     stage_directories::remove_of(&picked.run, &picked.record);
     Ok(state)
 }
