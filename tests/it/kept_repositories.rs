@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::harness::{Pty, Said, World, endow, said};
+use crate::run_checkpoint::run_recorded;
 
 struct Repository {
     world: World,
@@ -73,6 +74,22 @@ fn commit_that_another_stands_on_stays() {
     assert!(undone.stderr.contains("left alone") && undone.stderr.contains(".git/refs/heads/main"));
     assert_eq!(repository.log(), "three two one");
     assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
+}
+
+#[test]
+fn undo_of_a_live_workspace_says_that_its_commits_stay() {
+    for commit in [true, false] {
+        let repository = Repository::new();
+        assert_eq!(run_recorded(&repository.world, &[], "echo b >>a"), 0);
+        if commit {
+            repository.git(&["commit", "-qam", "mine"]);
+        }
+        let undone = said(&mut repository.world.endow(["undo", "-v"]));
+        undone.ok();
+        assert_eq!(undone.stderr.contains("HEAD moved since"), commit, "{}", undone.stderr);
+        assert_eq!(fs::read_to_string(repository.root.join("a")).expect("text"), "a\n");
+        assert_eq!(repository.log(), if commit { "mine one" } else { "one" });
+    }
 }
 
 #[test]
@@ -162,16 +179,16 @@ fn end_of_a_run_says_where_its_commits_are() {
         format!("moved outside too: the history of {root}; the run's is kept beside: refs/endow/");
     assert!(errors.contains(&line), "{errors}");
     assert!(!errors.contains(".git/index"), "{errors}");
-    let words: Vec<&str> = merge(&errors).split(' ').skip(3).collect();
-    repository.git(&["commit", "-qam", "files"]);
-    repository.git(&words);
-    assert!(repository.log().contains("two") && repository.log().contains("mine"));
     // What was written back by then is not told as if it were to be done.
     let again = said(&mut repository.world.endow(["apply"]));
     let again = again.fails(121);
     assert!(again.contains(&line) && !again.contains(".git/"), "{again}");
     let other = said(&mut repository.world.endow(["apply", "file"]));
     assert!(!other.stderr.contains("the history of"), "{}", other.stderr);
+    let words: Vec<&str> = merge(&errors).split(' ').skip(3).collect();
+    repository.git(&["commit", "-qam", "files"]);
+    repository.git(&words);
+    assert!(repository.log().contains("two") && repository.log().contains("mine"));
 }
 
 /// The command that the end of a run names is pasted, and the run has named its branches.

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use endow_vfs::fs::{Fs, OsFs};
+use endow_vfs::fs::{Fs, Open, OsFs};
 use endow_vfs::state::{MountRecord, Record, RunDir};
 use endow_vfs::sync::checkpoint::{self, Checkpointed, Found, PLACE, Span, Wanted};
-use endow_vfs::sync::{Clock, RunPlace, SyncError};
+use endow_vfs::sync::{Clock, RunPlace, SyncError, Time};
 use rustix::io::Errno;
 
 use super::git_objects;
@@ -25,6 +25,14 @@ pub(crate) enum Since {
     Nobody,
     /// It was killed, or could not be compared then.
     Anybody,
+}
+
+/// Returns whether git noted since the run began that a workspace stands elsewhere in its history, of which a checkpoint
+/// has nothing.
+pub(crate) fn has_moved_head(target: &Target) -> bool {
+    let logs = OsFs.open_below(target.root.as_fd(), Path::new(".git/logs"), Open::Handle);
+    let log = logs.and_then(|logs| OsFs.node(logs.as_fd(), OsStr::new("HEAD")));
+    log.is_ok_and(|log| Time::from(log.status.changed).may_be_since(target.stamp))
 }
 
 /// Returns whether a run has a record of its live workspace that was not compared yet.

@@ -29,7 +29,8 @@ mod write_back;
 
 pub(crate) use at_home::left_at_home;
 pub(crate) use checkpoint::{
-    Since, is_open as has_checkpoint, names as uncovered_names, settle as settle_checkpoint,
+    Since, has_moved_head, is_open as has_checkpoint, names as uncovered_names,
+    settle as settle_checkpoint,
 };
 pub(crate) use clocks::{clock_since, clocks};
 pub(crate) use drop_path::{DropError, drop_changes};

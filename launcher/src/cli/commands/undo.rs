@@ -68,6 +68,7 @@ pub(crate) fn run(args: &UndoArgs, output: &Output) -> Result<ExitCode, CommandE
     let others = others.filter_map(|(_, report)| picked.target(report.mount)).collect();
     let left = Left { gone: picked.gone_applied(&selection)?, others, uncovered };
     let is_short = tell(&reports, &left, &picked, output) || is_short;
+    tell_history(&reports, &picked, output);
     Ok(ExitCode::from(if is_short { exit::NOT_WRITTEN_BACK } else { 0 }))
 }
 
@@ -230,6 +231,22 @@ fn tell(
     let undone = count(undone.len(), "change");
     output.notice(&format!("took back {undone} of {}", picked.called()));
     is_left || !changed.is_empty() || !later.is_empty() || !failed.is_empty()
+}
+
+/// Says where a live workspace has another history than when the run began: an undo leaves it.
+fn tell_history(reports: &[OfMount<UndoReport>], picked: &Picked, output: &Output) {
+    let is_live = |target: &&Target| {
+        let mounts = (0u32..).zip(&picked.record.mounts);
+        mounts.into_iter().any(|(number, mount)| number == target.number && mount.live)
+    };
+    let undone = reports.iter().filter(|(_, report)| !report.undone.is_empty());
+    let targets = undone.filter_map(|(_, report)| picked.target(report.mount));
+    for target in targets.filter(is_live).filter(|it| finish::has_moved_head(it)) {
+        let path = &target.path;
+        output.notice(&format!(
+            "HEAD moved since the start of the run, and stays where it is: `git -C {path} reflog`"
+        ));
+    }
 }
 
 /// Returns what did not come back whole, and what it lacks.
