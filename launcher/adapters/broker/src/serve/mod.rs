@@ -23,8 +23,11 @@ use connection::Connection;
 /// The most connections that are served at once; further ones are turned away.
 const SERVED_MAX: usize = 512;
 
-/// The most in all: those beyond them are closed without a word.
-pub(crate) const CONNECTIONS_MAX: usize = SERVED_MAX + 64;
+/// The most that are turned away at once; those beyond them are closed without a word.
+const TURNED_AWAY_MAX: usize = 64;
+
+/// The most in all.
+pub(crate) const CONNECTIONS_MAX: usize = SERVED_MAX + TURNED_AWAY_MAX;
 
 /// How long requests may go on when the supervisor is gone.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -33,27 +36,46 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub(crate) async fn serve(control: Control, hosts: &[Rc<Host>], tls: &Tls) -> io::Result<()> {
     let control = watched(control)?;
     let (still_wanted, ending) = watch::channel(());
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
     loop {
         match next(&control).await? {
             Message::End => break,
             Message::Malformed => {}
             Message::Connection(arrival) => {
-                while connections.try_join_next().is_some() {}
-                let connection = made(arrival, hosts, tls, &ending);
-                match (connection, connections.len()) {
-                    (Some(it), ..SERVED_MAX) => drop(connections.spawn_local(it.serve())),
-                    (Some(it), ..CONNECTIONS_MAX) => drop(connections.spawn_local(it.turn_away())),
-                    _ => {}
+                if let Some(connection) = made(arrival, hosts, tls, &ending) {
+                    connections.take(connection);
                 }
             }
         }
     }
     drop(still_wanted);
-    let all_end = async { while connections.join_next().await.is_some() {} };
     // What is not finished by then is cut off with the process.
-    let _ = timeout(LAST_WORDS, all_end).await;
+    let _ = timeout(LAST_WORDS, connections.all_end()).await;
     Ok(())
+}
+
+/// Those that are there. One that is turned away takes no place of one that is served.
+#[derive(Default)]
+struct Connections {
+    served: JoinSet<()>,
+    turned_away: JoinSet<()>,
+}
+
+impl Connections {
+    fn take(&mut self, connection: Connection) {
+        while self.served.try_join_next().is_some() {}
+        while self.turned_away.try_join_next().is_some() {}
+        if self.served.len() < SERVED_MAX {
+            self.served.spawn_local(connection.serve());
+        } else if self.turned_away.len() < TURNED_AWAY_MAX {
+            self.turned_away.spawn_local(connection.turn_away());
+        }
+    }
+
+    async fn all_end(&mut self) {
+        while self.served.join_next().await.is_some() {}
+        while self.turned_away.join_next().await.is_some() {}
+    }
 }
 
 #[expect(deprecated, reason = "the other one is unsafe; descriptor 0 stays what it is to the end")]

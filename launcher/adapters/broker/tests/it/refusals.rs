@@ -2,6 +2,8 @@
 
 use std::net::{Shutdown, TcpListener};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use crate::client::Client;
 use crate::process::{Broker, SECRET};
@@ -141,13 +143,40 @@ fn header_that_names_another_place_never_reaches_the_server() {
 
 #[test]
 fn one_connection_too_many_is_told_so() {
-    let broker = Broker::serving("");
-    // Who only listens has no descriptor for a connection, and keeps the broker waiting.
-    let silent: Vec<_> = (0..8).map(|_| TcpListener::bind("127.0.0.1:0").expect("bound")).collect();
-    let mut addresses = silent.iter().map(|it| it.local_addr().expect("an address")).cycle();
-    let mut connect = || broker.connect_to(addresses.next().expect("without an end"));
-    let waiting: Vec<_> = (0..512).map(|_| connect()).collect();
-    let answer = Client::new(connect()).get("/");
+    let (broker, silent, others) = (Broker::serving(""), silent(8), silent(1));
+    let waiting = connections(&broker, &silent, 512);
+    let further = || connections(&broker, &others, 1).remove(0);
+    let answer = Client::new(further()).get("/");
     assert_eq!((answer.status, waiting.len()), (503, 512), "{}", answer.text());
-    drop(waiting);
+    // Those that ask for nothing for a while are too many as well, and then there is no answer.
+    let unanswered: Vec<_> = (0..64).map(|_| further()).collect();
+    assert!(Client::new(further()).rest().is_empty());
+    drop((waiting, unanswered));
+}
+
+#[test]
+fn connections_that_are_turned_away_take_no_place() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let (silent, ending) = (silent(7), silent(1));
+    let waiting = connections(&broker, &silent, 480);
+    let places = (connections(&broker, &ending, 32), ending);
+    let unanswered = connections(&broker, &silent, 60);
+    drop(places);
+    // That the other side is gone is noticed soon.
+    let is_served = |_| {
+        std::thread::sleep(Duration::from_millis(50));
+        broker.connect(&server).get("/").status == 200
+    };
+    assert!((0..20).any(is_served));
+    drop((waiting, unanswered));
+}
+
+/// Who only listens has no descriptor for a connection, and keeps the broker waiting.
+fn silent(count: usize) -> Vec<TcpListener> {
+    (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("bound")).collect()
+}
+
+fn connections(broker: &Broker, to: &[TcpListener], count: usize) -> Vec<UnixStream> {
+    let addresses = to.iter().map(|it| it.local_addr().expect("an address")).cycle();
+    addresses.take(count).map(|address| broker.connect_to(address)).collect()
 }
