@@ -207,7 +207,8 @@ impl Datagrams {
         first
     }
 
-    /// Gives a new sender a socket outside and sends what it sent; hands out who had to make room for it.
+    /// Gives a new sender a socket outside and sends what it sent; hands out who had to make room for it. Where the
+    /// socket inside made room meanwhile, nobody could hand on an answer: the datagram is lost.
     pub(super) fn open(
         &mut self,
         poll: &Poll,
@@ -216,6 +217,9 @@ impl Datagrams {
         now: Instant,
     ) -> Result<Option<Passed>, Errno> {
         let key = (first.to, first.from);
+        if self.inside.get(first.to).is_none() {
+            return Ok(None);
+        }
         if let Some(sender) = self.senders.get(&key).and_then(|it| self.outside.get_mut(*it)) {
             sender.send(&first.bytes, now);
             return Ok(None);
@@ -227,7 +231,10 @@ impl Datagrams {
         let gone = self.make_room(poll);
         let outside = self.outside.insert(Sender { to, from, socket, used: now, passed });
         let Some(sender) = self.outside.get_mut(outside) else { return Ok(gone) };
-        poll.add_reader(sender.socket.as_fd(), Source::DatagramsOutside, outside)?;
+        if poll.add_reader(sender.socket.as_fd(), Source::DatagramsOutside, outside).is_err() {
+            drop(self.outside.remove(outside));
+            return Ok(gone);
+        }
         sender.send(&first.bytes, now);
         self.senders.insert(key, outside);
         self.next_look = self.next_look.or(Some(now + SILENCE));
@@ -349,6 +356,26 @@ mod tests {
             datagrams.addresses.contains_key(&first) && !datagrams.addresses.contains_key(&second)
         );
         assert_eq!((datagrams.inside.len(), datagrams.outside.len()), (most.inside, 0));
+    }
+
+    #[test]
+    fn datagrams_that_wait_for_a_socket_that_made_room_are_lost() {
+        let most = Most { inside: 1, senders: 2 };
+        let (poll, mut datagrams) =
+            (Poll::new().unwrap(), Datagrams { most, ..Datagrams::default() });
+        let target = Target::Address(([192, 0, 2, 1], 1).into());
+        let (socket, at) = bound();
+        datagrams.stand(&poll, socket, at, target.clone()).unwrap();
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        client.send_to(b"x", at).unwrap();
+        let now = Instant::now();
+        let first = datagrams.take_inside(datagrams.addresses[&at], now).pop().unwrap();
+        let (socket, at) = bound();
+        datagrams.stand(&poll, socket, at, target).unwrap();
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let there = [peer.local_addr().unwrap()];
+        assert_eq!(datagrams.open(&poll, first, &there, now), Ok(None));
+        assert_eq!((datagrams.senders.len(), datagrams.outside.len()), (0, 0));
     }
 
     fn bound() -> (OwnedFd, SocketAddr) {
