@@ -31,6 +31,8 @@ pub(super) struct Lookup {
     name: String,
     halves: [Half; 2],
     until: Instant,
+    /// It asks servers of another network.
+    is_outdated: bool,
 }
 
 impl Lookup {
@@ -43,7 +45,7 @@ impl Lookup {
     ) -> Self {
         let halves =
             [Family::V4, Family::V6].map(|family| Half::start(family, wire.clone(), first, step));
-        Self { id, name, halves, until: step.now + LOOKUP }
+        Self { id, name, halves, until: step.now + LOOKUP, is_outdated: false }
     }
 
     /// Looks at the socket of this token, if it is one of this lookup.
@@ -60,6 +62,16 @@ impl Lookup {
             return self.halves.iter_mut().for_each(Half::give_up);
         }
         self.halves.iter_mut().for_each(|half| half.expire(step));
+    }
+
+    /// Hears that names are looked up in another way by now.
+    pub(super) fn outdate(&mut self) {
+        self.is_outdated = true;
+    }
+
+    /// Whether what it finds is only for those who wait for it.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.is_outdated
     }
 
     pub(super) fn id(&self) -> LookupId {

@@ -196,11 +196,13 @@ impl Upstream {
         std::mem::take(&mut self.done)
     }
 
-    /// Looks names up as the files say by now. What was found before may not hold in another network.
+    /// Looks names up as the files say by now. What was found before may not hold in another network, nor what is
+    /// still to be found there.
     fn follow_files(&mut self, now: Instant) {
         if let Some(config) = self.files.as_mut().and_then(|files| files.changed(now)) {
             self.config = config;
             self.cache = Cache::default();
+            self.lookups.iter_mut().for_each(Lookup::outdate);
         }
     }
 
@@ -220,7 +222,8 @@ impl Upstream {
     }
 
     fn under_way(&self, name: &str) -> Option<LookupId> {
-        let lookup = self.lookups.iter().find(|lookup| lookup.name() == name);
+        let mut lookups = self.lookups.iter().filter(|lookup| !lookup.is_outdated());
+        let lookup = lookups.find(|lookup| lookup.name() == name);
         lookup.map(Lookup::id).or_else(|| self.queue.find(name))
     }
 
@@ -245,8 +248,11 @@ impl Upstream {
         self.lookups = under_way.into_iter().map(|(_, lookup)| lookup).collect();
         for (outcome, lookup) in ended {
             let Some((outcome, until)) = outcome else { continue };
-            let (id, name) = (lookup.id(), lookup.into_name());
-            self.cache.keep(name.clone(), outcome.clone(), until, now);
+            let (id, is_outdated) = (lookup.id(), lookup.is_outdated());
+            let name = lookup.into_name();
+            if !is_outdated {
+                self.cache.keep(name.clone(), outcome.clone(), until, now);
+            }
             self.done.push((id, name, outcome));
         }
         while self.lookups.len() < LOOKUPS_MAX

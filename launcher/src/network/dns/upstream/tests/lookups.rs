@@ -78,6 +78,25 @@ fn names_are_looked_up_as_the_files_say_by_now() {
 }
 
 #[test]
+fn what_another_network_answers_late_is_not_kept() {
+    let (directory, server) = (tempfile::tempdir().unwrap(), right());
+    let [hosts, servers] = ["hosts", "servers"].map(|name| directory.path().join(name));
+    std::fs::write(&servers, "nameserver fe80::1%no-such\n").unwrap();
+    let mut upstream = Upstream::reading(&hosts, &servers).unwrap();
+    upstream.config.nameservers = vec![server.address];
+    let start = Instant::now();
+    let LookUp::Waiting(before) = upstream.look_up("a.test", start) else { panic!("it is known") };
+    std::fs::write(&hosts, "192.0.2.7 b.test\n").unwrap();
+    let later = start + Duration::from_secs(1);
+    // Who asks by now waits for no answer of then.
+    let failed = LookUp::Done(Outcome::Failed(Failure::Unreachable));
+    assert_eq!(upstream.look_up("a.test", later), failed);
+    let [(id, _, outcome)] = wait(&mut upstream).try_into().unwrap();
+    assert_eq!((id, found(&outcome).1), (before, 60), "who asked then has it");
+    assert_eq!(upstream.look_up("a.test", later), failed);
+}
+
+#[test]
 fn names_of_here_are_never_asked() {
     let mut upstream = upstream(&[]);
     let table = found(&find(&mut upstream, "table.test"));
