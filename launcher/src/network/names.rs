@@ -74,7 +74,7 @@ impl NameService {
         let key = self.asking.insert(Asking { socket, bytes: Vec::new() }, now);
         let Some(made) = self.asking.get_mut(key) else { return };
         if poll.add_reader(made.socket.as_fd(), Source::Asking, key).is_err() {
-            self.asking.remove(key);
+            self.asking.remove(poll, key);
         }
     }
 
@@ -110,7 +110,7 @@ impl NameService {
     }
 
     /// Reads the questions that a connection has for now.
-    pub(super) fn read(&mut self, key: Key, now: Instant) -> Vec<Asked> {
+    pub(super) fn read(&mut self, poll: &Poll, key: Key, now: Instant) -> Vec<Asked> {
         let Some(asking) = self.asking.get_mut(key) else { return Vec::new() };
         let mut questions = Vec::new();
         let goes_on = asking.receive() && asking.take(key, &mut questions);
@@ -118,13 +118,13 @@ impl NameService {
             self.asking.heard(key, now);
         }
         if !goes_on {
-            self.asking.remove(key);
+            self.asking.remove(poll, key);
         }
         questions
     }
 
     /// Answers, when whoever asked is still there.
-    pub(super) fn answer(&mut self, asked: &Asked, answer: &Answer<'_>) {
+    pub(super) fn answer(&mut self, poll: &Poll, asked: &Asked, answer: &Answer<'_>) {
         let reply = render(&asked.question, answer);
         match asked.from {
             From::Datagram(to) => {
@@ -132,7 +132,7 @@ impl NameService {
             }
             From::Stream(key) => {
                 if self.asking.get_mut(key).is_some_and(|asking| !asking.say(&reply)) {
-                    self.asking.remove(key);
+                    self.asking.remove(poll, key);
                 }
             }
         }
@@ -219,12 +219,27 @@ mod tests {
         let keys = service.asking.keys();
         streams[0].write_all(QUESTION).expect("written");
         streams[1].write_all(&QUESTION[..9]).expect("written");
-        assert_eq!(service.read(keys[0], begin + half).len(), 1);
-        assert!(service.read(keys[1], begin + half).is_empty());
+        assert_eq!(service.read(&poll, keys[0], begin + half).len(), 1);
+        assert!(service.read(&poll, keys[1], begin + half).is_empty());
         service.expire(&poll, begin + PATIENCE);
         assert_eq!((service.asking.len(), service.deadline()), (1, Some(begin + half + PATIENCE)));
         assert_eq!(streams[1].read(&mut [0]).ok(), Some(0));
         service.expire(&poll, begin + half + PATIENCE);
         assert_eq!((service.asking.len(), service.deadline()), (0, None));
+    }
+
+    #[test]
+    fn connection_that_is_over_has_no_more_news() {
+        let poll = Poll::new().expect("a poll");
+        let (mut service, now) = (NameService::default(), Instant::now());
+        let (near, far) = UnixStream::pair().expect("a pair");
+        near.set_nonblocking(true).expect("set");
+        // As of a process that the supervisor made meanwhile.
+        let _copy = near.try_clone().expect("a copy");
+        service.join(&poll, near.into(), now);
+        drop(far);
+        let [news] = poll.news().try_into().expect("the end");
+        assert!(service.read(&poll, news.key, now).is_empty());
+        assert_eq!((service.asking.len(), poll.news().len()), (0, 0));
     }
 }

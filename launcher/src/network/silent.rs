@@ -43,9 +43,12 @@ impl<T: AsFd> Silent<T> {
         }
     }
 
-    /// Gives a connection back.
-    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
-        self.all.remove(key).map(|(connection, _)| connection)
+    /// Gives a connection back, of which there is no more news: a process that the supervisor made meanwhile may have
+    /// it too, and then closing it would not end them (epoll(7)).
+    pub(super) fn remove(&mut self, poll: &Poll, key: Key) -> Option<T> {
+        let (connection, _) = self.all.remove(key)?;
+        poll.remove(connection.as_fd());
+        Some(connection)
     }
 
     /// How many there are.
@@ -71,8 +74,8 @@ impl<T: AsFd> Silent<T> {
         }
         let late = self.all.iter().filter(|(_, (_, until))| *until <= now);
         let late: Vec<Key> = late.map(|(key, _)| key).collect();
-        for connection in late.into_iter().filter_map(|key| self.remove(key)) {
-            poll.remove(connection.as_fd());
+        for key in late {
+            drop(self.remove(poll, key));
         }
         self.deadline = self.all.iter().map(|(_, (_, until))| *until).min();
     }

@@ -48,7 +48,7 @@ impl Clients {
         let key = self.0.insert(Client { socket, greeted: false }, now);
         let Some(client) = self.0.get_mut(key) else { return };
         if poll.add_both(client.socket.as_fd(), Source::Client, key).is_err() {
-            self.0.remove(key);
+            self.0.remove(poll, key);
         }
     }
 
@@ -71,8 +71,7 @@ impl Clients {
             Heard::Wants(wish) => Some(wish),
             Heard::Over => None,
         };
-        let client = self.0.remove(key)?;
-        poll.remove(client.socket.as_fd());
+        let client = self.0.remove(poll, key)?;
         wish.map(|wish| (client.socket, wish))
     }
 }

@@ -186,7 +186,7 @@ impl Served {
                 self.ask_all(asked, inside, now);
             }
             Source::Asking => {
-                let asked = self.service.read(news.key, now);
+                let asked = self.service.read(&self.poll, news.key, now);
                 self.ask_all(asked, inside, now);
             }
             Source::Client => {

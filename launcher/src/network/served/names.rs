@@ -32,7 +32,7 @@ impl Served {
             let name = self.names.name_of(address).map(HostName::as_str);
             let seconds = ANSWER_SECONDS;
             let answer = name.map_or(Answer::NoSuchName, |name| Answer::Name { name, seconds });
-            return self.service.answer(&asked, &answer);
+            return self.service.answer(&self.poll, &asked, &answer);
         }
         let name = asked.question.name.clone();
         let host = HostName::parse(&name).ok();
@@ -41,7 +41,7 @@ impl Served {
         }
         if host.is_none_or(|host| !self.knows(&host)) {
             self.log.refuse(&name, None, Decision::NotAllowed);
-            return self.service.answer(&asked, &Answer::NoSuchName);
+            return self.service.answer(&self.poll, &asked, &Answer::NoSuchName);
         }
         match self.upstream.look_up(&name, now) {
             LookUp::Done(outcome) => self.answer(&asked, &name, &outcome, inside),
@@ -62,10 +62,10 @@ impl Served {
             Outcome::Addresses { addresses, .. } => {
                 return match self.stand_for(name, addresses, inside) {
                     Ok(synthetic) => self.say(asked, &synthetic),
-                    Err(None) => self.service.answer(asked, &Answer::NoSuchName),
+                    Err(None) => self.service.answer(&self.poll, asked, &Answer::NoSuchName),
                     Err(Some(_)) => {
                         self.log.refuse(name, None, Decision::Unresolved);
-                        self.service.answer(asked, &Answer::Failed);
+                        self.service.answer(&self.poll, asked, &Answer::Failed);
                     }
                 };
             }
@@ -73,11 +73,12 @@ impl Served {
             Outcome::NoAddress => Answer::Nothing,
             Outcome::Failed(_) => Answer::Failed,
         };
-        self.service.answer(asked, &answer);
+        self.service.answer(&self.poll, asked, &answer);
     }
 
     fn say(&mut self, asked: &Asked, addresses: &[IpAddr]) {
-        self.service.answer(asked, &Answer::Addresses { addresses, seconds: ANSWER_SECONDS });
+        let answer = Answer::Addresses { addresses, seconds: ANSWER_SECONDS };
+        self.service.answer(&self.poll, asked, &answer);
     }
 
     /// Gives a name addresses inside, and has sockets listen on them. Without an error number when
