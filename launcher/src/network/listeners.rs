@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
@@ -22,6 +22,9 @@ pub(super) const LISTENERS_MAX: usize = 4096;
 /// How many connections of one socket are taken before others have their turn.
 const TAKEN_AT_ONCE: usize = 64;
 
+/// How long none is taken after one could not be: something may be closed by then.
+const REST: Duration = Duration::from_millis(100);
+
 /// All of them.
 #[derive(Debug)]
 pub(super) struct Listeners {
@@ -32,15 +35,22 @@ pub(super) struct Listeners {
     standing: HashSet<SocketAddr>,
     /// Nothing is taken for now.
     paused: bool,
+    /// Until when there is no room for what they take.
+    rest: Option<Instant>,
     /// The most there may be.
     most: usize,
 }
 
 impl Default for Listeners {
     fn default() -> Self {
-        let (listening, addresses) = (Slab::default(), HashMap::new());
-        let standing = HashSet::new();
-        Self { listening, addresses, standing, paused: false, most: LISTENERS_MAX }
+        Self {
+            listening: Slab::default(),
+            addresses: HashMap::new(),
+            standing: HashSet::new(),
+            paused: false,
+            rest: None,
+            most: LISTENERS_MAX,
+        }
     }
 }
 
@@ -149,25 +159,35 @@ impl Listeners {
         self.standing.contains(&at) || self.addresses.contains_key(&at)
     }
 
-    /// Takes connections of one socket, for which there is so much room. The error is that of having too few
-    /// descriptors or too little memory, for none.
-    pub(super) fn take(&mut self, key: Key, room: usize) -> Result<Vec<(OwnedFd, Target)>, Errno> {
-        let mut taken = Vec::new();
-        let Some(listener) = self.listening.get_mut(key) else { return Ok(taken) };
+    /// Takes connections of one socket, for which there is so much room.
+    pub(super) fn take(&mut self, key: Key, room: usize) -> Vec<(OwnedFd, Target)> {
+        let Some(listener) = self.listening.get_mut(key) else { return Vec::new() };
         listener.used = Instant::now();
+        let mut taken = Vec::new();
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while taken.len() < room.min(TAKEN_AT_ONCE) {
             match accept_with(&listener.socket, flags) {
                 Ok(socket) => taken.push((socket, listener.target.clone())),
-                Err(errno) if is_want(errno) && taken.is_empty() => return Err(errno),
+                // The connection waits on, and would be told again and again.
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    self.rest = Some(listener.used + REST);
+                    break;
+                }
                 Err(_) => break,
             }
         }
-        Ok(taken)
+        taken
     }
 
-    /// Lets connections wait in the kernel, or takes them again.
-    pub(super) fn pause(&mut self, poll: &Poll, pause: bool) {
+    /// When there may be room again for what could not be taken.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.rest
+    }
+
+    /// Lets connections wait in the kernel where there are enough, or no room for them; else takes them again.
+    pub(super) fn pause(&mut self, poll: &Poll, is_full: bool, now: Instant) {
+        self.rest = self.rest.filter(|until| now < *until);
+        let pause = is_full || self.rest.is_some();
         if std::mem::replace(&mut self.paused, pause) == pause {
             return;
         }
@@ -183,18 +203,15 @@ impl Listeners {
     }
 }
 
-/// Whether something is lacking here: the connection goes on to wait.
-fn is_want(errno: Errno) -> bool {
-    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use rustix::net::SocketType;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     use super::*;
+    use crate::sys::{clone, wait};
 
     struct Many {
         poll: Poll,
@@ -252,9 +269,33 @@ mod tests {
         assert_eq!(many.ensure(3), [true, false, true, true]);
         // A connection is a use as well.
         let key = many.listeners.addresses[&places[2]];
-        let mut taken = |room| many.listeners.take(key, room).unwrap().len();
+        let mut taken = |room| many.listeners.take(key, room).len();
         assert_eq!([taken(0), taken(1)], [0, 1]);
         assert_eq!(many.ensure(1), [false, true, true, true]);
         assert_eq!(many.listeners.listening.len(), 4);
+    }
+
+    /// In a process of its own, which may have no further descriptor.
+    #[test]
+    fn connection_for_which_there_is_no_descriptor_is_told_once() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let _client = TcpStream::connect(socket.local_addr().unwrap()).unwrap();
+        let (poll, mut listeners) = (Poll::new().unwrap(), Listeners::default());
+        let key = listeners.add(&poll, socket.into(), Target::Proxy).unwrap();
+        let before = Instant::now();
+        let Some(pid) = clone::fork().unwrap() else {
+            let no_more = Rlimit { current: Some(0), maximum: getrlimit(Resource::Nofile).maximum };
+            let has_failed =
+                setrlimit(Resource::Nofile, no_more).is_ok() && listeners.take(key, 1).is_empty();
+            let until = listeners.deadline().unwrap_or_else(|| clone::exit_now(1));
+            listeners.pause(&poll, false, before);
+            let is_silent = poll.news().is_empty();
+            listeners.pause(&poll, false, until);
+            let goes_on = poll.news().len() == 1 && listeners.deadline().is_none();
+            clone::exit_now(i32::from(!(has_failed && is_silent && goes_on)))
+        };
+        let ended = wait::until_ended(pid).unwrap();
+        assert_eq!(ended.map(|ended| ended.status), Some(0));
     }
 }

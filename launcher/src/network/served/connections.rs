@@ -7,7 +7,7 @@ use std::time::Instant;
 use endow_policy::Protocol;
 use rustix::io::Errno;
 
-use super::{Served, WANT};
+use super::Served;
 use crate::network::dns::upstream::{LookUp, Outcome};
 use crate::network::log::Decision;
 use crate::network::outgoing::{About, Ended, Outgoing};
@@ -21,9 +21,9 @@ use crate::network::waiting::Waiter;
 
 impl Served {
     pub(super) fn accept(&mut self, news: &News, inside: Option<Inside<'_>>, now: Instant) {
-        match self.listeners.take(news.key, self.room()) {
-            Ok(taken) => taken.into_iter().for_each(|it| self.welcome(it, inside, now)),
-            Err(_) => self.lacking = Some(now + WANT),
+        // Others may have had news at the same time: what is left over is told again.
+        for taken in self.listeners.take(news.key, self.room()) {
+            self.welcome(taken, inside, now);
         }
     }
 

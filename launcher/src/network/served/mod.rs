@@ -10,6 +10,9 @@ mod rules;
 mod shares;
 mod wishes;
 
+#[cfg(test)]
+mod tests;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -46,9 +49,6 @@ use shares::Shares;
 /// sends without an end is ended by its time limit all the same.
 const LOOK_TIME: Duration = Duration::from_millis(10);
 
-/// How long no connection is taken when descriptors or memory were lacking for one: it would be told of without an end.
-const WANT: Duration = Duration::from_millis(100);
-
 /// The network of one sandbox.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -66,8 +66,6 @@ pub(crate) struct Served {
     outgoing: Outgoings,
     relay: Relay<About>,
     connections_max: usize,
-    /// Until when nothing is taken, for want of descriptors.
-    lacking: Option<Instant>,
     waiting: Waiting,
     log: Log,
     broker: Option<Broker>,
@@ -99,7 +97,6 @@ impl Served {
             outgoing: Outgoings::default(),
             relay: Relay::default(),
             connections_max: Shares::default().connections,
-            lacking: None,
             waiting: Waiting::default(),
             log: Log::default(),
             broker: None,
@@ -172,10 +169,10 @@ impl Served {
     }
 
     fn deadlines(&self) -> impl Iterator<Item = Instant> {
-        let (datagrams, logins) = (self.datagrams.deadline(), self.logins.deadline());
+        let inside = [self.datagrams.deadline(), self.listeners.deadline(), self.logins.deadline()];
         let dialled = [self.upstream.deadline(), self.outgoing.deadline()];
         let silent = [self.clients.deadline(), self.service.deadline()];
-        dialled.into_iter().chain([datagrams, logins, self.lacking]).chain(silent).flatten()
+        dialled.into_iter().chain(inside).chain(silent).flatten()
     }
 
     fn hear(&mut self, news: &News, inside: Option<Inside<'_>>) {
@@ -223,7 +220,6 @@ impl Served {
             self.dialled(ended, now);
         }
         self.end_logins(now);
-        self.lacking = self.lacking.filter(|until| now < *until);
         self.clients.expire(&self.poll, now);
         self.service.expire(&self.poll, now);
         if self.datagrams.deadline().is_some_and(|at| at <= now) {
@@ -235,8 +231,7 @@ impl Served {
     fn move_bytes(&mut self, until: Instant) {
         let over = self.relay.turn(until);
         self.note(&over);
-        let pause = self.room() == 0 || self.lacking.is_some();
-        self.listeners.pause(&self.poll, pause);
+        self.listeners.pause(&self.poll, self.room() == 0, Instant::now());
     }
 
     /// How many more connections there may be.
