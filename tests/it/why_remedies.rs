@@ -19,6 +19,31 @@ fn remedy_for_a_missing_grant_works() {
     why(&world, &options).ok();
 }
 
+#[test]
+fn remedy_opens_no_more_than_was_asked_for() {
+    let world = World::new();
+    let file = world.write("home/.config/app/set.json", "{}");
+    let file = file.to_str().expect("UTF-8");
+    let told = |path: &str| why(&world, &[path]).stdout;
+    assert!(told(file).contains(&format!("  allow    --ro {file}\n")), "{}", told(file));
+    let missing = told(&format!("{file}/below/deeper"));
+    assert!(!missing.contains("allow"), "{missing}");
+    let beside = file.replace("set.json", "other/deeper");
+    assert!(!told(&beside).contains("allow"), "{}", told(&beside));
+    let made = why(&world, &[&beside, "--to", "write"]).stdout;
+    let above = world.home().join(".config/app");
+    assert!(made.contains(&format!("  allow    --rw {}\n", above.display())), "{made}");
+}
+
+#[test]
+fn what_permissions_keep_has_no_remedy_in_a_grant() {
+    let world = World::new();
+    let options = ["/usr/bin", "--to", "write", "--json"];
+    let answer: Value = serde_json::from_str(&why(&world, &options).stdout).expect("JSON");
+    let is_of_root = !rustix::process::geteuid().is_root();
+    assert_eq!(answer["remedy"].is_null(), is_of_root, "{answer}");
+}
+
 /// A directory above would be shown without the file that was asked for.
 #[test]
 fn remedy_for_a_name_that_patterns_hide_names_it() {

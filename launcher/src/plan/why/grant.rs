@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use endow_policy::{GuestPath, PatternSet};
+use endow_policy::GuestPath;
 
 use super::Operation;
 use super::answer::Layer;
+use super::entry::EntryKind;
 use super::node::Missing;
 use super::tell::{Outcome, Questions, quoted};
 
@@ -16,7 +17,7 @@ impl Questions<'_> {
         let layer = outcome.refusals.first().map(|(_, layer)| *layer);
         let is_missing = layer == Some(Layer::View);
         let is_closed = layer == Some(Layer::Landlock) && self.is_ungranted(&outcome);
-        self.granted(&outcome).filter(|_| is_missing || is_closed).cloned()
+        self.granted(&outcome, operation).filter(|_| is_missing || is_closed)
     }
 
     /// The flag that grants it.
@@ -26,22 +27,26 @@ impl Questions<'_> {
             Operation::Connect => "--socket",
             Operation::Read | Operation::Execute => "--ro",
         };
-        self.granted(outcome).map(|at| format!("{flag} {}", quoted(at)))
+        self.granted(outcome, operation).map(|at| format!("{flag} {}", quoted(&at)))
     }
 
-    /// The first directory that is missing, or the path itself where a pattern would hide it in that.
-    fn granted<'o>(&self, outcome: &'o Outcome) -> Option<&'o GuestPath> {
+    /// The path itself, or for a name that is to be made the nearest directory above: of what is missing, that opens
+    /// least. What the user may not look at, no grant opens.
+    fn granted(&self, outcome: &Outcome, operation: Operation) -> Option<GuestPath> {
         if outcome.why == Some(Missing::NotThere) {
             return None;
         }
-        let hidden = outcome.wanted.as_ref().filter(|at| self.would_hide(&outcome.at, at));
-        Some(hidden.unwrap_or(&outcome.at)).filter(|at| self.host_has(at))
-    }
-
-    /// Whether a mount of this directory would hide a path below it.
-    fn would_hide(&self, mount: &GuestPath, at: &GuestPath) -> bool {
-        let deny = PatternSet::new(&self.policy.deny).ok();
-        let below = at.below(mount);
-        deny.zip(below).is_some_and(|(deny, below)| deny.below(mount.as_path()).hides(below))
+        let asked = outcome.wanted.as_ref().unwrap_or(&outcome.at).as_path();
+        let missing = asked.ancestors().take_while(|it| it.starts_with(outcome.at.as_path()));
+        for at in missing.filter_map(|it| GuestPath::new(it).ok()) {
+            match self.tree.look(&at.to_host()) {
+                Ok(entry) if at.as_path() == asked || entry.kind == EntryKind::Directory => {
+                    return Some(at);
+                }
+                Err(libc::ENOENT) if operation == Operation::Write => {}
+                _ => return None,
+            }
+        }
+        None
     }
 }

@@ -345,6 +345,13 @@ impl<'a> Questions<'a> {
     }
 
     /// What belongs to somebody else the user can't change, and should not.
+    /// Whether the host's permissions refuse it as well, to this user for good.
+    fn is_of_others(&self, outcome: &Outcome) -> bool {
+        let is_refused = outcome.refusals.iter().any(|(_, layer)| *layer == Layer::Permissions);
+        let owner = outcome.node.as_ref().map(|node| node.entry.uid);
+        is_refused && owner.is_some_and(|owner| owner != self.host.user.uid)
+    }
+
     fn chmod(&self, node: &Node, operation: Operation) -> Option<String> {
         let host = self.host_path(&node.at)?;
         if node.entry.uid != self.host.user.uid {
@@ -370,7 +377,7 @@ impl<'a> Questions<'a> {
 
     /// A flag that makes the mount writable, unless the host's own is not.
     fn writable(&self, outcome: &Outcome, operation: Operation) -> Option<String> {
-        if operation != Operation::Write {
+        if operation != Operation::Write || self.is_of_others(outcome) {
             return None;
         }
         let Some(placed) = self.covering(&outcome.at) else {
