@@ -179,7 +179,7 @@ pub(crate) fn descends(
     git: &GitRecord,
     (commit, old): (&str, &str),
 ) -> Result<bool, CaptureError> {
-    let (mut places, _held) = places(git)?;
+    let (mut places, _held) = places_left(git)?;
     places.objects.push(layer.join(STAGED));
     let read = places.git.iter().chain(&places.objects).cloned().collect();
     let reach = Reach { read, ..Reach::default() };
@@ -205,7 +205,7 @@ pub(crate) fn is_whole(
 }
 
 fn is_whole_in(layer: &Path, git: &GitRecord, captured: &Captured) -> Result<bool, CaptureError> {
-    let (mut places, _held) = places(git)?;
+    let (mut places, _held) = places_left(git)?;
     let staged = layer.join(STAGED);
     let Ok(staging) = OsFs.open_canonical(&staged) else { return Ok(false) };
     places.objects.push(staged);
@@ -225,13 +225,28 @@ fn is_whole_in(layer: &Path, git: &GitRecord, captured: &Captured) -> Result<boo
 pub(super) fn places(git: &GitRecord) -> Result<(Places, Vec<OwnedFd>), CaptureError> {
     let all = git.places.iter().chain(&git.objects);
     let held = all.map(open).collect::<Result<Vec<_>, _>>()?;
+    Ok((of(git, git.places.each_ref(), git.objects.iter()), held))
+}
+
+/// As [`places`], without what may be gone by the time that a result lands: a linked work tree, and objects that were
+/// borrowed.
+fn places_left(git: &GitRecord) -> Result<(Places, Vec<OwnedFd>), CaptureError> {
+    let [own, common] = &git.places;
+    let mut held = vec![open(common)?];
+    let mut is_left = |place: &&Place| open(place).map(|dir| held.push(dir)).is_ok();
+    let own = Some(own).filter(&mut is_left).unwrap_or(common);
+    let objects: Vec<&Place> = git.objects.iter().filter(is_left).collect();
+    Ok((of(git, [own, common], objects.into_iter()), held))
+}
+
+fn of<'p>(
+    git: &GitRecord,
+    dirs: [&'p Place; 2],
+    objects: impl Iterator<Item = &'p Place>,
+) -> Places {
     let path = |place: &Place| place.path.as_path().to_owned();
-    let places = Places {
-        root: git.repository.as_path().to_owned(),
-        git: git.places.each_ref().map(path),
-        objects: git.objects.iter().map(path).collect(),
-    };
-    Ok((places, held))
+    let root = git.repository.as_path().to_owned();
+    Places { root, git: dirs.map(path), objects: objects.map(path).collect() }
 }
 
 /// Opens a directory of the host if it is still the one of the start.

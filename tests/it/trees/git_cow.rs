@@ -373,6 +373,26 @@ fn alternates_and_linked_work_trees_are_borrowed_from() {
     assert_eq!(said(&world, shared), "1");
 }
 
+/// A linked work tree, and a repository that objects are borrowed from, are there while the command runs.
+#[test]
+fn result_lands_where_its_work_tree_and_what_it_borrowed_from_are_gone() {
+    let world = repository("");
+    let made = "git worktree add -q ../linked; git clone -q --bare . ../lender; git clone -q --shared ../lender ../shared";
+    world.bare(made).ok();
+    let gone = "git worktree remove ../linked";
+    let returned =
+        "cd ../shared && git repack -qad && rm -rf .git/objects/info/alternates ../lender";
+    for (place, gone, into) in [("linked", gone, "."), ("shared", returned, "../shared")] {
+        let mount = format!("/work=../{place}@HEAD,cow");
+        let options = ["run", "--workspace", "none", "--chdir", "/work", "--sync", "review"];
+        world.run(&[&options[..], &["--name", place, "--git", &mount]].concat(), "echo 1 >a").ok();
+        world.bare(gone).ok();
+        crate::harness::said(&mut world.endow(["apply", place])).ok();
+        let id = "$(git for-each-ref --format='%(refname)' refs/endow)";
+        assert_eq!(said(&world, &format!("cd {into} && git show {id}:a")), "1", "{place}");
+    }
+}
+
 /// A loose object that claims to be larger than it is; its bytes are not compressed (RFC 1950).
 fn forged(claimed: usize, content: &[u8]) -> Vec<u8> {
     let bytes = [format!("blob {claimed}\0").as_bytes(), content].concat();
