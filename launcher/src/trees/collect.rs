@@ -17,7 +17,7 @@ use crate::confined::{self, Reach};
 #[derive(Debug)]
 pub(crate) struct Collection {
     source: PathBuf,
-    _closed: Closed,
+    closed: Closed,
 }
 
 impl Collection {
@@ -31,7 +31,7 @@ impl Collection {
             StoreError::Busy { .. } => MakeError::Busy(in_one_line(&error)),
             _ => MakeError::Source(in_one_line(&error)),
         });
-        Ok(Self { source: source.to_owned(), _closed: closed? })
+        Ok(Self { source: source.to_owned(), closed: closed? })
     }
 
     /// Removes what neither a lease nor a name keeps, nor is in `kept`, and was not used for longest,
@@ -47,7 +47,9 @@ impl Collection {
     ) -> Result<GcReport, MakeError> {
         let source = self.source.as_path();
         let root = File::open(source).map_err(|error| MakeError::Source(in_one_line(&error)))?;
-        let reach = Reach { write: vec![root.as_fd()], ..Reach::default() };
+        // The lock with it: what removes objects may outlive this process by one of them.
+        let keep = vec![self.closed.as_fd()];
+        let reach = Reach { write: vec![root.as_fd()], keep, ..Reach::default() };
         let collected = confined::watched(&reach, watch, |teller| {
             let mut removed = |step| teller.add(amount(&step));
             let collected = Store::open(&OsFs, source)

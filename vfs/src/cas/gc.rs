@@ -1,6 +1,7 @@
 //! Removing what nobody used of late, until a store is small enough.
 
 use std::collections::HashSet;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,14 @@ pub struct GcReport {
 /// and not before, since whoever publishes notes first what it publishes for.
 #[derive(Debug)]
 pub struct Closed {
-    _lock: StoreLock,
+    lock: StoreLock,
+}
+
+/// Whoever has the descriptor, or a copy of it, keeps the store closed.
+impl AsFd for Closed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.lock.as_fd()
+    }
 }
 
 impl Store<'_> {
@@ -60,13 +68,13 @@ impl Store<'_> {
     /// # Errors
     /// [`StoreError::Busy`] when somebody publishes for too long, or a failing call.
     pub fn close(&self) -> Result<Closed, StoreError> {
-        Ok(Closed { _lock: StoreLock::exclusive(self)? })
+        Ok(Closed { lock: StoreLock::exclusive(self)? })
     }
 }
 
 /// Removes objects that neither a living lease nor a pin keeps nor `others` lead to, those first that were not used
-/// for the longest time, until all together take no more than `quota` bytes of the disk. The caller, or the
-/// process that it works for, holds the store [`Closed`], and asked for `others` since.
+/// for the longest time, until all together take no more than `quota` bytes of the disk. The caller holds
+/// the store [`Closed`], or a copy of what holds it, and asked for `others` since.
 ///
 /// # Errors
 /// [`StoreError::Roots`] when it can't be known what is to be kept, or a failing call. What was removed by then

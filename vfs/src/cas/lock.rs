@@ -15,7 +15,13 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The lock of a store, held until it is dropped.
 #[derive(Debug)]
 pub(super) struct StoreLock {
-    _file: OwnedFd,
+    file: OwnedFd,
+}
+
+impl AsFd for StoreLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
 }
 
 impl StoreLock {
@@ -38,7 +44,7 @@ impl StoreLock {
         let (begin, mut pause) = (Instant::now(), Duration::from_millis(1));
         loop {
             match lock(store.fs, file.as_fd()) {
-                Ok(()) => return Ok(Self { _file: file }),
+                Ok(()) => return Ok(Self { file }),
                 Err(Errno::WOULDBLOCK) if begin.elapsed() < store.patience => {}
                 Err(Errno::WOULDBLOCK) => return Err(StoreError::Busy { path: path() }),
                 Err(errno) => return Err(failed("lock", path())(errno)),
