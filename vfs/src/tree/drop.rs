@@ -39,11 +39,26 @@ pub fn drop_paths(
     paths: &[&Path],
 ) -> Result<(), DropError> {
     let mut dropping = Dropping { fs, host, upper: Root::new(fs, upper, Closed::Open) };
+    let paths = outermost(paths);
     let checked = paths.iter().try_for_each(|path| dropping.check(path));
     let dropped = checked.and_then(|()| paths.iter().try_for_each(|path| dropping.drop(path)));
     let closed = dropping.upper.close();
     dropped?;
     closed.map_err(|errno| DropError::Io(PathBuf::new(), errno))
+}
+
+/// Leaves out what goes with a directory that is among the paths.
+fn outermost<'p>(paths: &[&'p Path]) -> Vec<&'p Path> {
+    let mut sorted = paths.to_vec();
+    // By parts: what is in a directory comes right behind it.
+    sorted.sort_unstable();
+    let mut outer: Vec<&Path> = Vec::new();
+    for path in sorted {
+        if outer.last().is_none_or(|above| !path.starts_with(above)) {
+            outer.push(path);
+        }
+    }
+    outer
 }
 
 struct Dropping<'a> {

@@ -63,3 +63,13 @@ fn nothing_goes_where_one_is_part_of_more() {
         assert!(sides.0.path().join("read/a").exists(), "{part}");
     }
 }
+
+#[test]
+fn what_goes_with_a_directory_is_no_error() {
+    let sides = planted();
+    drop_all(&sides, &["read/a", "gone", "read", "read"]).expect("dropped");
+    assert!(!sides.0.path().join("read").exists());
+    let all: Vec<&Path> = ["b", "a-c", "a/b", "a", "a/b/c"].map(Path::new).to_vec();
+    assert_eq!(outermost(&all), ["a", "a-c", "b"].map(Path::new));
+    assert_eq!(outermost(&[Path::new("a"), Path::new("")]), [Path::new("")]);
+}
