@@ -52,8 +52,10 @@ pub enum ResolveError {
     },
     /// The command line says that changes wait or are dropped, and what it says nothing of writes
     /// them at once.
-    #[error("changes can't wait: the workspace is live: {path}")]
+    #[error("{fails}: the workspace is live: {path}")]
     LiveWorkspace {
+        /// What can't be had of changes.
+        fails: &'static str,
         /// The workspace.
         path: GuestPath,
         /// Who made it live.
@@ -221,24 +223,32 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
 /// Refuses what is said of changes on the command line alone, where they reach the host at once by
 /// another's word: who asks to see them first would not.
 fn changes_can_wait(composed: &Composed, mount: Option<&MountSpec>) -> Result<(), ResolveError> {
-    let waits = |said: &&Stated<SyncMode>| said.value != SyncMode::Apply && said.origin.is_flag();
-    let said = composed.sync_mode.as_ref().filter(waits);
     let live = mount.filter(|it| it.access == Access::Rw && !it.origin.is_flag());
     let host = |it: &&MountSpec| matches!(it.backend, BackendSpec::Physical { .. });
-    match (said, live.filter(host)) {
-        (Some(said), Some(mount)) => {
+    match (asked_of_changes(composed), live.filter(host)) {
+        (Some((fails, origin)), Some(mount)) => {
             let by_word = composed.workspace_access.as_ref().map(|it| &it.origin);
             let granted = || format!("--cow {}", mount.at);
             let is_default = by_word == Some(&mount.origin);
             Err(ResolveError::LiveWorkspace {
+                fails,
                 path: mount.at.clone(),
                 live: mount.origin.clone(),
                 waits: if is_default { "--workspace cow".to_owned() } else { granted() },
-                origin: said.origin.clone(),
+                origin: origin.clone(),
             })
         }
         _ => Ok(()),
     }
+}
+
+/// Returns which flag has changes wait or dropped, and what is said where they can't be.
+fn asked_of_changes(composed: &Composed) -> Option<(&'static str, &Origin)> {
+    let waits = |said: &&Stated<SyncMode>| said.value != SyncMode::Apply && said.origin.is_flag();
+    let mode = composed.sync_mode.as_ref().filter(waits);
+    let only = composed.sync.only.iter().find(|rule| rule.origin.is_flag());
+    let mode = mode.map(|said| ("changes can't wait", &said.origin));
+    mode.or_else(|| only.map(|rule| ("no change is left out", &rule.origin)))
 }
 
 fn patterns_below_mounts(

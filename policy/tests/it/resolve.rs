@@ -327,6 +327,20 @@ fn changes_of_a_live_workspace_cannot_wait() {
         assert_eq!(asked(file, "review", |it| it.rw = vec![".".into()]), starts);
         assert_eq!(asked(file, "review", |it| it.cow = vec![".".into()]), starts);
     }
+    for file in [live, granted] {
+        let only = |it: &mut Flags| it.sync_only = vec!["dist/**".to_owned()];
+        let said = asked(file, "apply", only);
+        assert_eq!(said, "no change is left out: the workspace is live: /home/u/src/app");
+        let buffered = |it: &mut Flags| {
+            (it.sync_only, it.cow) = (vec!["dist/**".to_owned()], vec![".".into()]);
+        };
+        assert_eq!(
+            asked(file, "apply", buffered),
+            "workspace /home/u/src/app, start /home/u/src/app"
+        );
+    }
+    let in_file = format!("{live}\n[sync]\nonly = [\"dist/**\"]");
+    assert!(asked(&in_file, "apply", nothing).starts_with("workspace "), "a file says both");
     assert_eq!(
         asked(live, "review", |it| it.workspace = Some("cow".to_owned())),
         "workspace /home/u/src/app, start /home/u/src/app"
