@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use endow_policy::{MountClass, NetworkMode, Origin, Policy};
+use endow_policy::{MountClass, NetworkMode, OnConflict, Origin, Policy, SyncRules};
 
 use crate::cli::args::PlanArgs;
 use crate::cli::error::CommandError;
@@ -69,7 +69,7 @@ fn rules(planned: &Planned) -> [String; 4] {
     let policy = &planned.found.policy;
     [
         format!("reach   {}", reach(policy)),
-        format!("changes {}", policy.sync.mode.word()),
+        format!("changes {}", changes(&policy.sync)),
         format!("limits  {}", limits(policy)),
         format!("policy  {}", policy.sources.join(", ")),
     ]
@@ -82,6 +82,17 @@ fn reach(policy: &Policy) -> String {
         _ if rules.is_empty() => "nothing: loopback alone".to_owned(),
         _ => rules.join(", "),
     }
+}
+
+fn changes(sync: &SyncRules) -> String {
+    let only: Vec<&str> = sync.only.iter().map(|rule| rule.pattern.as_str()).collect();
+    let only = (!only.is_empty()).then(|| format!("only {}", only.join(" ")));
+    let conflict = (sync.on_conflict != OnConflict::default())
+        .then(|| format!("on conflict {}", sync.on_conflict.word()));
+    let strict = sync.strict.then(|| "strict".to_owned());
+    let more = [only, conflict, strict].into_iter().flatten();
+    let all: Vec<String> = [sync.mode.word().to_owned()].into_iter().chain(more).collect();
+    all.join(", ")
 }
 
 fn limits(policy: &Policy) -> String {
@@ -97,4 +108,24 @@ fn limits(policy: &Policy) -> String {
     let numbers = numbers.iter().filter_map(|(name, it)| Some(format!("{name} {}", (*it)?)));
     let all: Vec<String> = times.chain(numbers).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use endow_policy::{PatternRule, SyncMode};
+
+    use super::*;
+
+    #[test]
+    fn what_becomes_of_changes_is_all_said() {
+        assert_eq!(changes(&SyncRules::default()), "apply");
+        let rule = |pattern: &str| PatternRule { pattern: pattern.into(), origin: Origin::Default };
+        let rules = SyncRules {
+            mode: SyncMode::Review,
+            on_conflict: OnConflict::Guest,
+            only: vec![rule("dist/**"), rule("!dist/tmp")],
+            strict: true,
+        };
+        assert_eq!(changes(&rules), "review, only dist/** !dist/tmp, on conflict guest, strict");
+    }
 }
