@@ -347,13 +347,23 @@ fn what_every_view_has_is_not_mounted_over() {
         (["--ro", "/dev"], "/dev"),
         (["--tmp", "/dev"], "/dev"),
         (["--ro", "/dev/pts"], "/dev/pts"),
+        (["--tmp", "/proc/foo"], "/proc/foo"),
+        (["--ro", "/proc/foo=/usr"], "/proc/foo"),
+        (["--ro", "/proc/self/foo=/usr"], "/proc/self/foo"),
+        (["--tmp", "/dev/pts/foo"], "/dev/pts/foo"),
+        (["--ro", "/dev/pts/foo=/usr"], "/dev/pts/foo"),
     ];
     for (options, at) in own {
         let told = run(&world, &options, "touch started");
         let told = told.fails(125);
         assert!(told.contains(&format!("every view has its own {at}")), "{options:?}: {told}");
         assert!(told.contains("hint: leave it out, or mount at another place"), "{told}");
+        let planned = said(&mut world.endow(["plan", options[0], options[1], "--", "true"]));
+        planned.fails(125);
     }
+    let made_up = world.write("cpu", "none\n").display().to_string();
+    let over = format!("/proc/cpuinfo={made_up}");
+    assert_eq!(run(&world, &["--ro", &over], "cat /proc/cpuinfo").ok(), "none\n");
     assert!(!world.project().join("started").exists());
 }
 

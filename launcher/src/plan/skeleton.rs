@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use endow_policy::{GuestPath, HostPath};
 
 use super::PlanError;
-use super::host::{Found, ProcCover};
+use super::host::{Found, PathFact, ProcCover};
 use super::place::Placed;
 use super::step::{HostMount, InitStep, MountFlags, Source};
 use super::view::{Builder, DATA_ONLY};
@@ -58,17 +58,21 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Refuses a mount over what endow makes and needs itself, and at a place below `/proc` that is none
-    /// inside: of a process, or of nothing.
+    /// Refuses a mount over what endow makes and needs itself, and at a place below that is none inside: of a
+    /// process, a terminal, or of nothing.
     pub(super) fn refuse_own(&self, placed: &Placed) -> Result<(), PlanError> {
         let at = &placed.spec.at;
         let is_own = OWN.iter().any(|own| at.as_path() == Path::new(own));
         let below = at.as_path().strip_prefix("/proc").ok();
         let name = below.and_then(|below| below.iter().next());
         let is_process = |name: &OsStr| name.as_bytes().iter().all(u8::is_ascii_digit);
-        let fact = below.and_then(|_| self.host.paths.get(&at.to_host()));
-        let is_missing = fact.is_some_and(|fact| fact.found == Found::Missing);
-        if is_own || is_missing || name.is_some_and(is_process) {
+        let is_led = |name: &OsStr| name == "self" || name == "thread-self";
+        let is_process = name.is_some_and(|name| is_process(name) || is_led(name));
+        let is_missing = |fact: &PathFact| fact.found == Found::Missing;
+        let is_missing =
+            below.is_some_and(|_| self.host.paths.get(&at.to_host()).is_none_or(is_missing));
+        let is_terminal = at.as_path().starts_with("/dev/pts");
+        if is_own || is_missing || is_process || is_terminal {
             return Err(PlanError::Own { at: at.clone(), origin: placed.spec.origin.clone() });
         }
         Ok(())

@@ -121,6 +121,7 @@ pub(crate) fn look(
     let Caller { search, projects, environment } = caller;
     let mut wanted = sources(policy);
     wanted.extend(plan::variables::places(policy, environment, &search));
+    wanted.extend(below_proc(policy));
     wanted.extend(plan::awaited::ancestors(policy));
     wanted.extend(plan::secrets::files(policy).cloned());
     wanted.extend(plan::secrets::programs(policy, &search));
@@ -269,6 +270,12 @@ fn sources(policy: &Policy) -> Vec<HostPath> {
         _ => None,
     };
     policy.mounts.iter().filter_map(source).collect()
+}
+
+/// Places in the kernel's process file system: nothing can be made there, so each must be there already.
+fn below_proc(policy: &Policy) -> impl Iterator<Item = HostPath> + '_ {
+    let places = policy.mounts.iter().map(|spec| &spec.at);
+    places.filter(|at| at.as_path().starts_with("/proc")).map(GuestPath::to_host)
 }
 
 fn devices(terminal: Option<&HostPath>) -> Vec<HostPath> {
