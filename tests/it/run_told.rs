@@ -127,6 +127,26 @@ fn strict_makes_it_an_error() {
     assert!(held.fails(121).contains("held for review"), "{}", held.stderr);
 }
 
+/// Whoever is told a code of endow's own is told why, and no more than that.
+#[test]
+fn quiet_says_why_the_exit_code_is_endows_own() {
+    let world = World::new();
+    let check = |options: &[&str], script: &str, code: i32, why: &str| {
+        let told = run(&world, &[&["-q"], options].concat(), script);
+        let lines: Vec<&str> = told.fails(code).lines().collect();
+        assert!(lines.len() == 1 && lines[0].starts_with("endow: "), "{options:?}: {lines:?}");
+        assert!(lines[0].contains(why), "{options:?}: {lines:?}");
+    };
+    check(&["--timeout", "300ms"], "sleep 60", 124, "the time limit has passed");
+    check(&[], "mkfifo fifo", 121, "refused");
+    check(&["--strict"], "echo x >Jenkinsfile", 121, "held for review");
+    world.write("home/project/both", "old\n");
+    run(&world, &["-q", "--name", "both", "--sync", "review"], "echo guest >both").ok();
+    world.write("home/project/both", "host\n");
+    let told = said(&mut world.endow(["apply", "-q", "both"]));
+    assert!(told.fails(121).contains("both") && !told.stderr.contains("hint:"), "{}", told.stderr);
+}
+
 /// Nobody asked for it, so a script is told as well.
 #[test]
 fn changes_that_wait_since_the_run_was_ended_are_told_everywhere() {

@@ -131,7 +131,7 @@ pub(crate) struct Style {
     /// Print one JSON object on stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print nothing but errors and what was asked for
+    /// Print nothing but errors, reasons of exit codes of endow's own and what was asked for
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Tell everything

@@ -50,14 +50,14 @@ impl<'s> Remote<'s> {
     ) -> Result<Option<Self>, CommandError> {
         let Some(stated) = stated(url, wanted)? else { return Ok(None) };
         if wanted.root == BuildRoot::Host && !wanted.shares_host_root {
-            output.warning("nothing is shared: results depend on this host's programs");
+            output.caution("nothing is shared: results depend on this host's programs");
             output.hint(
                 "`--root DIGEST`, or `root` of `[build]`, gives actions programs of their own",
             );
             return Ok(None);
         }
         if wanted.chosen().any(|action| !action.tools.is_empty()) {
-            output.warning(
+            output.caution(
                 "what actions with tools make is not shared: it depends on this host's files",
             );
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DiscardArgs, output: &Output) -> Result<ExitCode, Comma
     if !moved.is_empty() {
         let names: Vec<String> = moved.iter().map(|path| path.display().to_string()).collect();
         let names = write_back::some(&names);
-        output.warning(&format!("what was moved there stays where it was: {names}"));
+        output.caution(&format!("what was moved there stays where it was: {names}"));
     }
     if state == RunState::Applied {
         output

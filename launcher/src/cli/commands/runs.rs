@@ -45,7 +45,7 @@ impl Removable {
         match self {
             Self::Known(open) => {
                 if open.is_begun()? {
-                    output.warning(&format!(
+                    output.caution(&format!(
                         "{id}: its write-back ends half-done, the tree stays as it is"
                     ));
                 }

@@ -157,10 +157,15 @@ impl Output {
         drop(write!(stderr, "\r{line}{blank}{end}").and_then(|()| stderr.flush()));
     }
 
-    /// Prints one line that explains an exit code of endow's own; `-q` silences it.
+    /// Prints one line that explains an exit code of endow's own, or names what is lost.
     pub(crate) fn warning(&self, line: &str) {
+        self.line("1;31", &format!("endow: {}", printable(line)));
+    }
+
+    /// Prints one line about what may not be meant and changes no exit code; `-q` silences it.
+    pub(crate) fn caution(&self, line: &str) {
         if !self.quiet {
-            self.line("1;31", &format!("endow: {}", printable(line)));
+            self.warning(line);
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn headless(settled: &Settled, output: &Output) {
     let root = settled.surroundings().vars.git_root.as_ref();
     let directories = root.map(|root| root.as_path().join(".git")).filter(|it| it.is_dir());
     if let Some(git) = directories.filter(|git| is_absent(&git.join("HEAD"))) {
-        output.warning(&format!("{} is no repository: it has no HEAD", git.display()));
+        output.caution(&format!("{} is no repository: it has no HEAD", git.display()));
         output.hint("`git init` makes it one; without the directory one around it counts");
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn denied(asked: Observe, observed: Option<&Observed>, output: &Outpu
     match observed {
         Some(observed) => denials::tell(observed, asked, output),
         None if asked == Observe::Paths => {
-            output.warning("nothing was observed: calls can't be listened to in this place");
+            output.caution("nothing was observed: calls can't be listened to in this place");
             output.hint("nor can they be with `--allow userfaultfd`");
         }
         None => {}

@@ -24,11 +24,11 @@ pub(crate) fn tell(records: &[Record], output: &Output) {
             let source = mount.source.as_path().display();
             let killed = format!("{} was killed with what guarded {source}", record.id);
             match new_names(record, mount) {
-                None => output.warning(&format!("{killed}, and it can't be searched now")),
+                None => output.caution(&format!("{killed}, and it can't be searched now")),
                 Some(names) if names.is_empty() => {}
                 Some(names) => {
                     let names = listed(&names);
-                    output.warning(&format!("{killed}: new at protected names since: {names}"));
+                    output.caution(&format!("{killed}: new at protected names since: {names}"));
                     output.hint("look at them before a program of the host does");
                 }
             }

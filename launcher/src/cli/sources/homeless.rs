@@ -8,7 +8,7 @@ pub(crate) fn tell(surroundings: &Surroundings, what: &str, output: &Output) {
     if let Some(place) = surroundings.in_the_place_of_home() {
         let place = place.display();
         output
-            .warning(&format!("there is no home: {what} are looked for in memory, as in {place}"));
+            .caution(&format!("there is no home: {what} are looked for in memory, as in {place}"));
         output.hint("set HOME, or ENDOW_CONFIG_DIR and ENDOW_STATE_DIR");
     }
 }

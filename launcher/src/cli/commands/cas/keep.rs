@@ -29,7 +29,7 @@ pub(super) fn release(cas: &Cas, pin: &str, output: &Output) -> Result<ExitCode,
     let pin = name(pin)?;
     let retained = cas.store.retained().map_err(|error| of_store(&error))?;
     if !retained.iter().any(|(name, _)| *name == pin) {
-        output.warning(&format!("nothing is kept by that name: {pin}"));
+        output.caution(&format!("nothing is kept by that name: {pin}"));
     }
     cas.store.release(&pin).map_err(|error| of_store(&error))?;
     Ok(ExitCode::SUCCESS)
