@@ -190,7 +190,7 @@ pub(crate) struct WhyArgs {
     /// What is to be done with it; left out, read for a path and connect for HOST:PORT
     #[arg(long, value_enum, value_name = "OPERATION")]
     pub(crate) to: Option<Operation>,
-    /// Ask the kernel as well: try it in exactly this sandbox, without starting COMMAND
+    /// Ask the kernel as well, about paths: try them in exactly this sandbox, without starting COMMAND
     #[arg(long)]
     pub(crate) verify: bool,
     /// The command whose sandbox is meant

@@ -201,7 +201,8 @@ fn ask_kernel(planned: &mut Planned, subjects: &[Subject]) -> Result<Vec<i32>, C
     });
     let paths: Vec<_> = paths.collect();
     if paths.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "only paths can be verified"));
+        return Err(CommandError::new(Kind::Usage, "only paths can be verified")
+            .hint("`endow verify` tries the network and system calls, too"));
     }
     let text = questions::write(paths.iter().copied());
     let said = helper::run(planned, Task::Probe(&text))?;
