@@ -127,6 +127,21 @@ impl ResolveError {
         }
     }
 
+    /// Returns what it is about, which its words end with.
+    pub fn object(&self) -> String {
+        match self {
+            Self::Unavailable { key, .. } => key.clone(),
+            Self::WorkspaceRefused { path, .. } | Self::CwdNotInView { cwd: path } => {
+                path.to_string()
+            }
+            Self::LiveWorkspace { path, .. } => path.to_string(),
+            Self::MisplacedPattern { pattern: what, .. }
+            | Self::HostNetwork { what, .. }
+            | Self::TakenTwice { what, .. } => what.clone(),
+            Self::PublishedTwice { at, .. } => at.to_string(),
+        }
+    }
+
     /// Returns what to write instead, one line each.
     pub fn hints(&self) -> Vec<String> {
         match self {

@@ -64,7 +64,7 @@ fn actions_are_checked_as_a_build_does() {
         format!("[[action]]\nname = \"{name}\"\ncommand = [\"true\"]\n{more}\n")
     };
     for (actions, told) in [
-        (action("a", "needs = [\"b\"]"), "no action is called b"),
+        (action("a", "needs = [\"b\"]"), "no such action: b"),
         (action("a", "needs = [\"a\"]"), "actions need one another"),
         (action("a", "") + &action("a", ""), "a second action a"),
         (action("a", "outputs = [\"o\"]") + &action("b", "outputs = [\"o\"]"), "both leave o"),

@@ -140,6 +140,39 @@ impl std::fmt::Display for Beyond {
 }
 
 impl PlanError {
+    /// Returns what it is about, where that is what its words end with.
+    pub fn object(&self) -> Option<String> {
+        Some(match self {
+            Self::MissingSource { path, .. }
+            | Self::UnreadableSource { path, .. }
+            | Self::NoSocket { path, .. }
+            | Self::Unbuffered { path, .. }
+            | Self::MountBelow { path, .. }
+            | Self::ForeignRoot { path, .. }
+            | Self::PlantedLink { link: path, .. }
+            | Self::SecretByLink { link: path, .. }
+            | Self::PolicyByLink { file: path, .. }
+            | Self::SecretShown { file: path, .. }
+            | Self::SeedElsewhere { seed: path, .. }
+            | Self::Unprobed(path) => path.to_string(),
+            Self::MountedTwice { at, .. }
+            | Self::NoMountPoint { at, .. }
+            | Self::HiddenMountPoint { at, .. }
+            | Self::NoPlace { at, .. }
+            | Self::NotPrivate { at, .. }
+            | Self::NotAsEarlier { at, .. }
+            | Self::NoStart(at) => at.to_string(),
+            Self::SecretProgram { program: name, .. }
+            | Self::RemoteInReach { what: name, .. }
+            | Self::UnreadableDevice { path: name, .. }
+            | Self::UnknownLoss { word: name, .. }
+            | Self::NoDevice(name) => name.clone(),
+            Self::Unenforceable { word, .. } | Self::NestedLive { word, .. } => (*word).to_owned(),
+            Self::DescriptorTwice { number, .. } => number.to_string(),
+            _ => return None,
+        })
+    }
+
     pub(super) fn no_place(spec: &MountSpec) -> Self {
         Self::NoPlace { at: spec.at.clone(), origin: spec.origin.clone() }
     }

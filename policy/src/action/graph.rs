@@ -13,12 +13,22 @@ pub struct Graph {
     needs: Vec<Vec<usize>>,
 }
 
+impl GraphError {
+    /// Returns what it is about, where its words end with that.
+    pub fn object(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// Why actions are no graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
     /// Nobody states an action of this name.
-    #[error("no action is called {name}")]
+    #[error("no such action: {name}")]
     Unknown {
         /// The name.
         name: String,
@@ -257,7 +267,7 @@ mod tests {
         check(&actions, &["link"], Ok(&["gen", "a.o", "b.o", "link"]));
         check(&actions, &["a.o", "gen"], Ok(&["gen", "a.o"]));
         check(&actions, &[], Ok(&["gen", "a.o", "b.o", "link", "other"]));
-        check(&actions, &["lnk"], Err("no action is called lnk"));
+        check(&actions, &["lnk"], Err("no such action: lnk"));
     }
 
     #[test]

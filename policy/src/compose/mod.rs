@@ -144,6 +144,20 @@ pub enum ComposeError {
 }
 
 impl ComposeError {
+    /// Returns what it is about, where its words end with that.
+    pub fn object(&self) -> Option<String> {
+        Some(match self {
+            Self::UnknownProfile { name, .. } => name.clone(),
+            Self::Cycle { chain, .. } => chain.clone(),
+            Self::Place { path, .. } => path.clone(),
+            Self::TooManyPatterns { pattern, .. } => pattern.clone(),
+            Self::MountedTwice { at, .. } => at.to_string(),
+            Self::StillAllowed { removed, .. } => removed.to_string(),
+            Self::KeyStillChosen { key, .. } => key.clone(),
+            Self::Parse(_) => return None,
+        })
+    }
+
     /// Returns who wrote what is wrong; `None` for a profile whose text is.
     pub fn origin(&self) -> Option<&Origin> {
         match self {

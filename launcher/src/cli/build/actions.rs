@@ -217,7 +217,7 @@ fn wrong(flag: &str, text: &str, cause: impl ToString) -> CommandError {
 }
 
 fn refused(error: &GraphError) -> CommandError {
-    let this = CommandError::new(Kind::Policy, error.to_string());
+    let this = CommandError::naming(Kind::Policy, error, error.object().map(str::to_owned));
     match error {
         GraphError::Unknown { hint, origin, .. } => {
             let this = match origin {

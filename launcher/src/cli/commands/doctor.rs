@@ -114,7 +114,8 @@ fn unexpected(seen: &Seen, level: Level) -> Option<&'static str> {
 
 fn of_error(name: &'static str, status: Status, error: &CommandError) -> Finding {
     let causes = error.causes.iter().map(|cause| format!(": {cause}")).collect::<String>();
-    let finding = Finding::new(name, status, format!("{}{causes}", error.message));
+    let object = error.object.iter().map(|object| format!(": {object}")).collect::<String>();
+    let finding = Finding::new(name, status, format!("{}{object}{causes}", error.message));
     match error.hints.first() {
         Some(hint) => finding.remedy(hint),
         None => finding,

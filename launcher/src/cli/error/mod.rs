@@ -105,6 +105,23 @@ impl CommandError {
         }
     }
 
+    /// Starts an error whose words may end with what it is about.
+    pub(crate) fn naming(
+        kind: Kind,
+        error: &impl std::error::Error,
+        object: Option<String>,
+    ) -> Self {
+        let text = error.to_string();
+        let parts = object.and_then(|object| {
+            let words = text.strip_suffix(&object)?.strip_suffix(": ")?;
+            Some((words.to_owned(), object))
+        });
+        match parts {
+            Some((words, object)) => Self::new(kind, words).about(object),
+            None => Self::new(kind, text),
+        }
+    }
+
     /// Names what it is about.
     pub(crate) fn about(mut self, object: impl ToString) -> Self {
         self.object = Some(object.to_string());
@@ -261,7 +278,7 @@ impl From<ComposeError> for CommandError {
             ErrorKind::Policy => Kind::Policy,
             ErrorKind::Setup => Kind::Usage,
         };
-        let this = Self::new(kind, error.to_string());
+        let this = Self::naming(kind, &error, error.object());
         match &error {
             // The text of a profile that another file names is not at hand any more.
             ComposeError::Parse(error) => Self::invalid_file(error),
@@ -290,7 +307,7 @@ impl From<ResolveError> for CommandError {
             ErrorKind::Policy => Kind::Policy,
             ErrorKind::Setup => Kind::Setup,
         };
-        let mut this = Self::new(kind, error.to_string());
+        let mut this = Self::naming(kind, &error, Some(error.object()));
         if let ResolveError::Unavailable { origin, .. }
         | ResolveError::HostNetwork { origin, .. }
         | ResolveError::TakenTwice { origin, .. }
@@ -326,7 +343,26 @@ impl From<PrepareError> for CommandError {
 
 #[cfg(test)]
 mod tests {
+    use endow_policy::{GuestPath, HostPath};
+
     use super::*;
+    use crate::plan::PlanError;
+
+    #[test]
+    fn object_is_told_beside_the_words() {
+        let path = HostPath::new("/no: such").expect("a path");
+        let error = PlanError::MissingSource { path, origin: Origin::Default };
+        let error = CommandError::from(error);
+        assert_eq!(error.message, "no such file or directory");
+        assert_eq!(error.object.as_deref(), Some("/no: such"));
+        let reason = String::new();
+        let error = CommandError::from(PlanError::Unenforceable { word: "memory", reason });
+        assert_eq!(error.message, "this host can't enforce");
+        assert_eq!(error.object.as_deref(), Some("memory"));
+        let at = GuestPath::new("/proc").expect("a path");
+        let error = CommandError::from(PlanError::Own { at, origin: Origin::Default });
+        assert_eq!((error.message.as_str(), error.object), ("every view has its own /proc", None));
+    }
 
     #[test]
     fn who_wrote_it_is_to_blame_whatever_it_is_called() {

@@ -144,7 +144,7 @@ const SAME: &str = "run it from the same place with the same grants";
 impl From<PlanError> for CommandError {
     fn from(error: PlanError) -> Self {
         let kind = kind_of(&error);
-        let this = Self::new(kind, error.to_string());
+        let this = Self::naming(kind, &error, error.object());
         match error {
             PlanError::MissingSource { origin, .. } => {
                 this.asked_by(&origin).hint(format!("create it first, or {}", may_be_missing(&origin)))

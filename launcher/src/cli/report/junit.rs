@@ -15,8 +15,11 @@ pub(crate) fn render(report: &Report) -> String {
     let failure = match (kind, code) {
         ("exited", Some(0)) => String::new(),
         ("setup_failed", _) => {
-            let message = value["error"]["message"].as_str().unwrap_or("not started");
-            format!("    <error message=\"{}\"/>\n", escaped(message))
+            let error = &value["error"];
+            let message = error["message"].as_str().unwrap_or("not started");
+            let object = error["object"].as_str().map(|object| format!(": {object}"));
+            let object = object.unwrap_or_default();
+            format!("    <error message=\"{}\"/>\n", escaped(&format!("{message}{object}")))
         }
         (kind, _) => {
             let number = number.map(|number| format!(" {number}")).unwrap_or_default();
