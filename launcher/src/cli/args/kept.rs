@@ -16,10 +16,14 @@ pub(crate) struct RunsArgs {
     #[arg(long)]
     pub(crate) here: bool,
     /// List the newest N
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = newest)]
     pub(crate) last: Option<usize>,
     #[command(subcommand)]
     pub(crate) command: Option<RunsCommand>,
+}
+
+fn newest(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "whole numbers are taken")
 }
 
 /// The commands of `endow runs`.

@@ -14,6 +14,11 @@ use crate::cli::output::Output;
 const AFTER_DASHES: &str = r#"
 _endow_or_command() {
     local i
+    if [[ ${COMP_WORDS[1]} == help ]] && ((COMP_CWORD > 1)); then
+        COMPREPLY=()
+        ((COMP_CWORD == 2)) && COMPREPLY=($(compgen -W "NAMES" -- "${COMP_WORDS[2]}"))
+        return
+    fi
     for ((i = 1; i < COMP_CWORD; i++)); do
         [[ ${COMP_WORDS[i]} == -- ]] || continue
         case ${COMP_WORDS[1]} in
@@ -51,7 +56,10 @@ fn after_dashes(whole: &clap::Command) -> String {
     let takes_command = |sub: &&clap::Command| sub.get_arguments().any(is_command);
     let names: Vec<&str> =
         whole.get_subcommands().filter(takes_command).map(clap::Command::get_name).collect();
-    AFTER_DASHES.replace("COMMANDS", &names.join(" | "))
+    let text = AFTER_DASHES.replace("COMMANDS", &names.join(" | "));
+    let shown = whole.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
+    text.replace("NAMES", &shown.join(" "))
 }
 
 fn is_command(arg: &Arg) -> bool {
@@ -121,6 +129,13 @@ mod tests {
         let script = script(Shell::Bash) + &call;
         let ran = Command::new("bash").args(["-c", &script]).output().expect("bash");
         String::from_utf8_lossy(&ran.stdout).trim().to_owned()
+    }
+
+    #[test]
+    fn commands_follow_help() {
+        assert_eq!(completed("endow help disc"), "discard");
+        assert_eq!(completed("endow help --ne"), "");
+        assert_eq!(completed("endow help diff --"), "");
     }
 
     #[test]

@@ -124,7 +124,8 @@ impl Trim<'_> {
         let runs = count(runs, "observed run");
         let unknown = match unknown {
             0 => String::new(),
-            unknown => format!("; no run had {unknown} of them"),
+            1 => "; 1 was not part of any".to_owned(),
+            unknown => format!("; {unknown} were not part of any"),
         };
         format!("{unused} of {all} grants of {name} were never used in {runs}{unknown}")
     }
