@@ -74,7 +74,7 @@ pub use file::{
     EnvTable, FileKind, LimitsTable, MountEntry, MountSource, PatternTable, PolicyFile,
     ProcessTable, RequireTable, StateTable, WorkspaceAccess, WorkspaceRoot, WorkspaceTable,
 };
-pub use flags::{FlagError, FlagFault, Flags};
+pub use flags::{FlagError, FlagFault, Flags, meant_option};
 pub use landing::{Landing, LandsAt};
 pub use limits::Limits;
 pub use mount::{Access, BackendSpec, Create, Made, MountClass, MountOptions, MountSpec};

@@ -292,6 +292,7 @@ fn words_are_runs_first_and_paths_behind_dashes() {
     }
     let nothing = run.endow(&["diff", "edited", "sub/kept"]);
     assert!(nothing.fails(2).contains("neither a run nor a change"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("hint: `endow diff "), "{}", nothing.stderr);
     run.endow(&["diff", "/elsewhere"]).fails(2);
 }
 

@@ -63,6 +63,14 @@ fn interpreter_that_is_hidden_or_mistyped_is_told() {
     check(&world, &[], "./script", ended);
 }
 
+#[test]
+fn command_in_quotes_with_its_arguments_is_told() {
+    let world = World::new();
+    let hint = "hint: leave out the quotes around it, `-- ls -la`, or have a shell read them: `-- sh -c '...'`\n";
+    check(&world, &[], "ls -la", hint);
+    check(&world, &[], "nosuch -la", "");
+}
+
 /// What the last link leads to is in the view, and one on the way is not.
 #[test]
 fn link_that_leads_nowhere_inside_is_named() {

@@ -218,6 +218,37 @@ fn mistake_of_another_command_than_run_is_2() {
     }
 }
 
+/// A hint is about what was typed, and what it names is of use there.
+#[test]
+fn hints_of_other_commands_lead_on() {
+    let world = World::new();
+    for (words, hint, misleading) in [
+        (&["runs", "ls"][..], "`endow runs --help`", "in a sandbox"),
+        (&["help", "nosuch"], "`endow --help`", "in a sandbox"),
+        (&["nosuch"], "`endow -- nosuch` runs a command", "--profile"),
+        (&["runs", "-n", "x"], "--help", "invalid digit"),
+        (&["why", "--verify", "call:bpf"], "`endow verify` tries", "--help"),
+        (&["profile", "trim", "nosuch"], "known are: ", "--profile"),
+        (&["plan", "--ro", "/nosuch,optinal", "--", "true"], "did you mean `optional`", "known:"),
+    ] {
+        let said = said(&mut world.endow(words));
+        let told = said.stderr.split_once("\nhint: ").map_or("", |(_, hints)| hints);
+        assert!(told.contains(hint), "{words:?}: {}", said.stderr);
+        assert!(!said.stderr.contains(misleading), "{words:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn object_of_a_mistake_is_told_in_json() {
+    let world = World::new();
+    for (words, object) in [(["--ro", "/nosuch"], "/nosuch"), (["--profile", "foo"], "foo")] {
+        let said =
+            said(&mut world.endow([&["run", "--json"], &words[..], &["--", "true"]].concat()));
+        let told: serde_json::Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(told["error"]["object"], object, "{told}");
+    }
+}
+
 #[test]
 fn mistake_is_told_in_json_when_asked_for() {
     let world = World::new();

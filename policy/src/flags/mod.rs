@@ -20,6 +20,7 @@ use crate::{
 };
 
 use mount::MountFlag;
+pub use mount::meant_option;
 
 /// The flags as typed, split into lists but not understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use super::{FlagError, FlagFault, fault, origin};
 use crate::decode::{DEFAULT_MEMORY_MODE, DEFAULT_MEMORY_SIZE, is_digest, parse_mode};
 use crate::landing::is_discard;
+use crate::nearest::hint;
 use crate::sparse::{check_pattern, check_patterns};
 use crate::{
-    Access, Create, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated, parse_size,
+    Access, Create, HostPath, Landing, LandsAt, MountEntry, MountOptions, MountSource, Stated,
+    parse_size,
 };
 
 /// Which mount flag it is.
@@ -192,6 +194,12 @@ fn split_options(value: &[u8]) -> (&[u8], Vec<&str>) {
         rest = &rest[..comma];
     }
     (rest, options)
+}
+
+/// Returns a hint where the end of a path that is not there looks like a mistyped option.
+pub fn meant_option(path: &HostPath) -> Option<String> {
+    let (_, word) = path.as_path().to_str()?.rsplit_once(',')?;
+    hint(word, ["optional", "noexec", "nodeny"])
 }
 
 fn known_option(bytes: &[u8]) -> Option<&str> {

@@ -71,7 +71,7 @@ impl Usage {
         let hints = paragraphs.flat_map(str::lines).filter_map(hint).filter(is_apt);
         let hints = known.into_iter().chain(hints).chain([self.last_hint()]);
         let mut hints: Vec<String> = hints.collect();
-        if self.error.kind() == ErrorKind::InvalidSubcommand {
+        if self.may_be_program() {
             // It is a program more often than a mistyped command.
             hints.rotate_right(1);
         }
@@ -114,12 +114,14 @@ impl Usage {
         self.running || self.named.as_ref().is_some_and(|it| OF_POLICIES.contains(&it.as_str()))
     }
 
+    /// Whether a word stands where the name of a command would, and is none.
+    fn may_be_program(&self) -> bool {
+        self.error.kind() == ErrorKind::InvalidSubcommand && self.word() == self.named.as_deref()
+    }
+
     fn last_hint(&self) -> String {
-        match (self.error.kind(), self.running, &self.named) {
-            (ErrorKind::InvalidSubcommand, ..) => {
-                let word = self.word().unwrap_or("COMMAND");
-                format!("`endow -- {word}` runs a command in a sandbox")
-            }
+        match (self.may_be_program(), self.running, &self.named) {
+            (true, _, Some(word)) => format!("`endow -- {word}` runs a command in a sandbox"),
             (_, true, _) => "`endow run --help` lists the options".to_owned(),
             (_, _, Some(name)) => format!("`endow {name} --help` lists the options"),
             _ => "`endow --help` lists the commands".to_owned(),
@@ -140,9 +142,10 @@ pub(crate) fn command() -> clap::Command {
 
 /// Understands the arguments of the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Invocation, Usage> {
+    let asks_help = arguments.get(1).is_some_and(|first| first == "help");
     let arguments = with_help_as_option(arguments);
     let json = arguments.iter().take_while(|it| *it != "--").any(|it| it == "--json");
-    let named = arguments.get(1).filter(|it| !is_option(it));
+    let named = arguments.get(1).filter(|it| !asks_help && !is_option(it));
     let named = named.map(|it| it.to_string_lossy().into_owned());
     let has_dashes = arguments.iter().any(|it| it == "--");
     let usage = |running| {

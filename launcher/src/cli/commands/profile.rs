@@ -17,9 +17,6 @@ use crate::cli::sources::surroundings;
 
 /// Runs the command.
 pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, CommandError> {
-    if let ProfileCommand::Trim { name } = &args.command {
-        return trim::run(name.as_deref(), output);
-    }
     let own = sources::user_profiles(&surroundings::read(None)?)?;
     match &args.command {
         ProfileCommand::List => list(&own, output),
@@ -27,7 +24,12 @@ pub(crate) fn run(args: &ProfileArgs, output: &Output) -> Result<ExitCode, Comma
             let (file, text) = find(name, &own)?;
             show(&file, &rest(text), output);
         }
-        ProfileCommand::Trim { .. } => {}
+        ProfileCommand::Trim { name } => {
+            if let Some(name) = name {
+                find(name, &own)?;
+            }
+            return trim::run(name.as_deref(), output);
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! Why there is no plan, and what helps.
 
-use endow_policy::{GuestPath, HostPath, LOSSES, Origin};
+use endow_policy::{GuestPath, HostPath, LOSSES, Origin, meant_option};
 
 use super::{CommandError, Kind};
 use crate::plan::registries::RegistryFault;
@@ -11,6 +11,13 @@ use crate::plan::{Beyond, PlanError};
 const CHANGING: i32 = rustix::io::Errno::AGAIN.raw_os_error();
 
 impl CommandError {
+    /// A mistyped option is a part of the path.
+    fn missing(self, path: &HostPath, origin: &Origin) -> Self {
+        let meant = origin.is_flag().then(|| meant_option(path)).flatten();
+        let this = meant.into_iter().fold(self.asked_by(origin), Self::hint);
+        this.hint(format!("create it first, or {}", may_be_missing(origin)))
+    }
+
     fn no_source(self, errno: i32, origin: &Origin) -> Self {
         if errno != CHANGING {
             return self.errno(errno).asked_by(origin);
@@ -146,9 +153,7 @@ impl From<PlanError> for CommandError {
         let kind = kind_of(&error);
         let this = Self::naming(kind, &error, error.object());
         match error {
-            PlanError::MissingSource { origin, .. } => {
-                this.asked_by(&origin).hint(format!("create it first, or {}", may_be_missing(&origin)))
-            }
+            PlanError::MissingSource { path, origin } => this.missing(&path, &origin),
             PlanError::UnreadableDevice { errno, .. } => this.errno(errno),
             PlanError::UnreadableSource { errno, origin, .. } => this.no_source(errno, &origin),
             PlanError::NoSocket { path, origin } => this.no_socket(&path, &origin),

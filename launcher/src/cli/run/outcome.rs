@@ -1,5 +1,6 @@
 //! How a run ended, as exit code and in words.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -121,6 +122,11 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
     if found.as_deref().is_some_and(Path::is_dir) {
         return error.cause("it is a directory");
     }
+    if found.is_none()
+        && let Some(hint) = in_quotes(name, planned)
+    {
+        return error.hint(hint);
+    }
     let relative = installation::by_relative_entry(name, &planned.surroundings);
     match found {
         None if error.kind == Kind::NotFound && relative.is_some() => relative_entry(error, relative),
@@ -130,6 +136,16 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
         found if error.kind == Kind::NotFound => not_found::explain(error, planned, found.as_deref()),
         _ => error,
     }
+}
+
+/// Says how a command is written whose arguments stand in quotes with it.
+fn in_quotes(name: &OsStr, planned: &Planned) -> Option<String> {
+    let name = name.to_str()?;
+    let (program, _) = name.split_once(' ')?;
+    installation::on_host(OsStr::new(program), &planned.surroundings)?;
+    Some(format!(
+        "leave out the quotes around it, `-- {name}`, or have a shell read them: `-- sh -c '...'`"
+    ))
 }
 
 /// Returns the deny pattern that hides a program.

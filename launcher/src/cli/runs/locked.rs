@@ -488,5 +488,6 @@ pub(crate) fn tell_gone(gone: &[&Gone], output: &Output) -> bool {
 fn nothing(run: &RunId, path: &HostPath) -> CommandError {
     CommandError::new(Kind::Usage, format!("neither a run nor a change of {run}"))
         .about(path)
+        .hint(format!("`endow diff {run} --name-status` lists its changes"))
         .hint("`endow runs` lists all runs")
 }
