@@ -68,6 +68,7 @@ fn actions_are_checked_as_a_build_does() {
         (action("a", "needs = [\"a\"]"), "actions need one another"),
         (action("a", "") + &action("a", ""), "a second action a"),
         (action("a", "outputs = [\"o\"]") + &action("b", "outputs = [\"o\"]"), "both leave o"),
+        (action("a", "inputs = [\"o\"]\noutputs = [\"o\"]"), "o is an input and an output of a"),
         (action("a", "outputs = [\".git/hooks/x\"]"), "that can't be an output"),
     ] {
         world.write("home/project/endow.toml", &format!("version = 1\n{actions}"));

@@ -61,6 +61,18 @@ pub enum GraphError {
         /// The place.
         path: String,
     },
+    /// An action is to see what it leaves itself: what stands at the place of an output is no input.
+    #[error("{input} is an input and an output of {name}")]
+    Own {
+        /// The input.
+        input: String,
+        /// The action.
+        name: String,
+        /// The output that it is, or is in.
+        output: String,
+        /// Who states the input.
+        origin: Origin,
+    },
 }
 
 fn leavers([one, other]: &[String; 2]) -> String {
@@ -87,7 +99,8 @@ impl Graph {
     /// Orders the actions that are `wanted`, with all that they need; without a name, all.
     ///
     /// # Errors
-    /// Names of no action or of two, actions that need one another, or two that leave the same.
+    /// Names of no action or of two, actions that need one another, two that leave the same, or one that is to
+    /// see what it leaves.
     pub fn new(actions: &[Action], wanted: &[String]) -> Result<Self, GraphError> {
         let numbers = numbers(actions)?;
         let find = |name: &str, by: Option<(&Action, &Origin)>| {
@@ -105,6 +118,7 @@ impl Graph {
         });
         let needs: Vec<Vec<usize>> = needs.collect::<Result<_, _>>()?;
         apart(actions)?;
+        actions.iter().try_for_each(sees_others)?;
         let roots = if wanted.is_empty() {
             (0..actions.len()).collect()
         } else {
@@ -148,6 +162,23 @@ fn apart(actions: &[Action]) -> Result<(), GraphError> {
         {
             let names = [(*first).to_owned(), (*second).to_owned()];
             return Err(GraphError::Outputs { names, path: two.path.to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// An input that is a directory with outputs in it, or a pattern that matches some, stands for what else is there.
+fn sees_others(action: &Action) -> Result<(), GraphError> {
+    for input in &action.inputs {
+        let Some(fixed) = input.value.fixed() else { continue };
+        let mut outputs = action.outputs.iter().map(|it| &it.value);
+        if let Some(output) = outputs.find(|it| fixed.is_within(&it.path)) {
+            return Err(GraphError::Own {
+                input: input.value.to_string(),
+                name: action.name.clone(),
+                output: output.path.to_string(),
+                origin: input.origin.clone(),
+            });
         }
     }
     Ok(())
@@ -224,7 +255,7 @@ impl Ordering<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Stated;
+    use crate::{InputPattern, Stated};
 
     fn action(name: &str, outputs: &[&str], needs: &[&str]) -> Action {
         let stated = |text: &&str| Stated::new((*text).to_owned(), Origin::Default);
@@ -318,6 +349,24 @@ mod tests {
         assert_eq!(twice("out/", "out/a"), Err("a and b both leave out/a".to_owned()));
         assert_eq!(twice("out", "out.a"), Ok(()));
         assert_eq!(twice("out-a", "out/a"), Ok(()));
+    }
+
+    #[test]
+    fn input_that_is_an_output_of_its_action_is_named() {
+        let told = |input: &str, output: &str| {
+            let input = InputPattern::parse(input).expect("a pattern");
+            let inputs = vec![Stated::new(input, Origin::Default)];
+            let actions = [Action { inputs, ..action("a", &[output], &[]) }];
+            Graph::new(&actions, &[]).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(told("x", "x"), Err("x is an input and an output of a".to_owned()));
+        for (input, output) in [("x/b", "x/"), ("x/**", "x/"), ("x/b/*.o", "x")] {
+            assert_eq!(told(input, output), Err(format!("{input} is an input and an output of a")));
+        }
+        for (input, output) in [("x", "x/b"), ("x/**", "x/b"), ("**", "x"), ("*", "x"), ("x", "xy")]
+        {
+            assert_eq!(told(input, output), Ok(()), "{input} {output}");
+        }
     }
 
     #[test]

@@ -231,6 +231,9 @@ fn refused(error: &GraphError) -> CommandError {
             this.hint("name each place once; what is in an output directory is a part of it")
         }
         GraphError::Outputs { .. } => this.hint("give one of them another place"),
+        GraphError::Own { output, origin, .. } => this.cause(format!("asked for by {origin}")).hint(
+            format!("what stands at the place of an output, `{output}`, is no input: leave it out, or give the output another place"),
+        ),
         _ => this,
     }
 }

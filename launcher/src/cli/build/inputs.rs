@@ -273,7 +273,9 @@ impl<'w> Sources<'w> {
         let error = CommandError::new(Kind::Policy, "no such input");
         let error = error.about(text).cause(format!("asked for by {}", pattern.origin));
         if self.is_output(text) {
-            return error.hint("it is the output of an action: name that in `needs`");
+            return error.hint(
+                "it is the output of an action: name that in `needs`, and not its output here",
+            );
         }
         if let Some(path) = self.hidden(&pattern.value) {
             return error.hint(format!("`{path}` is hidden from every command: `[deny]` says so"));
