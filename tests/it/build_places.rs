@@ -184,7 +184,9 @@ fn command_in_the_home_shows_nothing_of_it() {
     project.world.write("home/tools/share/notes", "nobody's business\n");
     let program = program.display().to_string();
     let line = ["--output", "out", "--", program.as_str()];
-    assert!(project.build(&line).fails(1).contains("command not found"));
+    let unseen = project.build(&line);
+    let said = format!("command not found: {program}\n");
+    assert!(unseen.fails(1).contains(&said) && unseen.stderr.contains("--tool"), "{unseen:?}");
     project.build(&[&["--tool", program.as_str()], &line[..]].concat()).ok();
     assert_eq!(project.read("out"), "x\n");
 }

@@ -7,6 +7,7 @@
 mod actions;
 mod check;
 mod collect;
+mod ended;
 mod environment;
 mod inputs;
 mod missed;

@@ -15,10 +15,11 @@ use endow_vfs::state::{RunDir, RunId, STAGED, StateDir};
 use endow_vfs::working_copy::Captured;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
+use super::ended::end;
 use super::environment::{HOME, USER};
 use super::order::{Allowance, Done, End, Order};
 use super::varied;
-use crate::apply::{Before, Begun, ForkServer, Repeated, SpawnError, half_way, prepare_in};
+use crate::apply::{Before, Begun, ForkServer, Repeated, half_way, prepare_in};
 use crate::cli::args::{ActionPlace, Amendment, PolicyArgs};
 use crate::cli::error::{CommandError, Kind, failed, of_store};
 use crate::cli::run::sandbox::{self, Given};
@@ -28,7 +29,7 @@ use crate::plan::ChangedTree;
 use crate::plan::seccomp::Observe;
 use crate::plan::step::PrepareStep;
 use crate::plan::why::Subject;
-use crate::supervise::{Asked, Capture, Ended, Notice, Observed, Outcome};
+use crate::supervise::{Asked, Capture, Notice, Observed};
 use crate::sys;
 use crate::trees::{CaptureError, Capturer};
 
@@ -407,19 +408,6 @@ pub(super) fn surroundings(
     let environment = environment.iter();
     let environment = environment.map(|(name, value)| (name.into(), value.into())).collect();
     Ok(Surroundings::alone(dirs.clone(), (USER, home), environment))
-}
-
-fn end(planned: &Planned, ended: &Ended) -> Result<End, CommandError> {
-    match ended.outcome {
-        Outcome::Exited(code) => Ok(End::Exited(code)),
-        Outcome::Signaled(signal) => Ok(End::Signaled(signal)),
-        Outcome::TimedOut => Ok(End::TimedOut),
-        Outcome::SetupFailed(failure) => Err(SpawnError::of_step(&failure, &planned.plan).into()),
-        Outcome::Short => Err(SpawnError::Descriptors.into()),
-        Outcome::LayerFull => Ok(End::LayerFull),
-        Outcome::OutOfMemory => Ok(End::OutOfMemory),
-        Outcome::Lost => Err(CommandError::new(Kind::Setup, "the action was ended from outside")),
-    }
 }
 
 /// Names what the command asked for below its inputs; `None` where not all of it was seen.
