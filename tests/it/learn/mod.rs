@@ -5,6 +5,7 @@ mod paths;
 mod trimmed;
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 
 use serde_json::Value;
@@ -160,6 +161,27 @@ fn special_addresses_are_comments() {
     let json = said(&mut world.endow(["learn", "--json"]));
     let told: Value = serde_json::from_str(json.ok()).expect("JSON");
     assert!(told["lines"].as_array().expect("lines").iter().all(|line| line["danger"].is_string()));
+}
+
+/// Where nothing listens outside, the sandbox's own loopback was meant.
+#[test]
+fn service_of_the_machine_is_a_comment() {
+    let world = World::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let port = listener.local_addr().expect("an address").port();
+    let connect = |port: u16| format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}' || :");
+    let nobody = learn(&world, &[], &connect(1));
+    assert_eq!(nobody.ok(), "");
+    assert!(nobody.stderr.contains("nothing is missing, without a policy file"), "{nobody:?}");
+    let diff = learn(&world, &[], &connect(port));
+    let comment = format!("+    #\"localhost:{port}\",  # ");
+    assert!(diff.ok().contains(&comment) && !diff.stderr.contains("not proposed"), "{diff:?}");
+    let granted = format!("version = 1\n[network]\nallow = [\"localhost:{port}\"]\n");
+    world.write("home/project/endow.toml", &granted);
+    trust(&world);
+    let again = said(&mut world.endow(["learn"]));
+    assert_eq!(again.ok(), "");
+    assert!(again.stderr.contains("endow.toml"), "{again:?}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Told<'_> {
             "written": self.written,
             "lines": proposed.lines(),
             "left_out": proposed.proposal.left_out,
-            "beyond": proposed.beyond + proposed.proposal.unwritable,
+            "beyond": self.beyond(),
             "diff": String::from_utf8_lossy(&diff),
         })
     }
@@ -151,10 +151,7 @@ impl Told<'_> {
             (0, _) => {
                 "nothing is known yet: `endow learn -- COMMAND` runs one without effect".to_owned()
             }
-            (_, false) => format!(
-                "by {runs} of this project, nothing is missing in {}",
-                proposed.target.name()
-            ),
+            (_, false) => format!("by {runs} of this project, {}", self.nothing()),
             (_, true) => format!("by {runs} of this project; read each line before you take it"),
         });
         words.extend(self.not_given());
@@ -164,9 +161,24 @@ impl Told<'_> {
         words
     }
 
+    /// What no line gives is told behind it.
+    fn nothing(&self) -> String {
+        let target = &self.proposed.target;
+        match (self.beyond(), target.is_there()) {
+            (0, true) => format!("nothing is missing in {}", target.name()),
+            (0, false) => "nothing is missing, without a policy file".to_owned(),
+            _ => "there is no line to propose".to_owned(),
+        }
+    }
+
+    /// Returns how many things no line gives.
+    fn beyond(&self) -> usize {
+        self.proposed.beyond + self.proposed.proposal.unwritable
+    }
+
     fn not_given(&self) -> Vec<String> {
         let proposed = self.proposed;
-        let beyond = proposed.beyond + proposed.proposal.unwritable;
+        let beyond = self.beyond();
         let told = [
             (proposed.dangerous(), "line", "commented out: it would be dangerous"),
             (beyond, "thing", "not proposed: no line of a policy gives it; `endow why` tells more"),

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use endow_policy::learn::{Need, PathNeed, Usage, What};
 use endow_policy::{
-    AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, HostRule, Nearby, Ports,
+    AllowWord, BackendSpec, GuestPath, HostPath, HostPattern, HostRule, Nearby, NetworkMode, Ports,
+    WordFault,
 };
 
 use super::Missed;
@@ -63,14 +64,13 @@ fn of_call(planned: &Planned, name: &str) -> Judgement {
 }
 
 fn of_host(planned: &Planned, word: &str) -> Judgement {
-    let Ok(rule) = HostRule::parse(word) else { return Judgement::Beyond };
+    let Some(rule) = rule(word) else { return Judgement::Beyond };
     let Some(port) = single_port(&rule) else { return Judgement::Beyond };
     let host = match &rule.host {
         HostPattern::Name(name) => name.to_string(),
         HostPattern::Range(range) => range.first().to_string(),
-        HostPattern::Below(_) | HostPattern::Loopback | HostPattern::Registry(_) => {
-            return Judgement::Beyond;
-        }
+        HostPattern::Loopback => return of_loopback(planned, rule, port),
+        HostPattern::Below(_) | HostPattern::Registry(_) => return Judgement::Beyond,
     };
     let udp = if word.starts_with("udp:") { "udp:" } else { "" };
     let policy = &planned.found.policy;
@@ -78,6 +78,26 @@ fn of_host(planned: &Planned, word: &str) -> Judgement {
         why::connection(&planned.plan, policy, (&format!("{udp}{host}"), port), &Nearby::default());
     let is_allowed = answer.answer == Verdict::Allowed;
     if is_allowed { Judgement::Settled } else { Judgement::Needed(Need::Host(rule)) }
+}
+
+/// The host's loopback has one word, whichever of its addresses was asked for.
+fn rule(word: &str) -> Option<HostRule> {
+    match HostRule::parse(word) {
+        Err(error) if error.fault == WordFault::LoopbackAddress => {
+            let udp = if word.starts_with("udp:") { "udp:" } else { "" };
+            let (_, port) = word.rsplit_once(':')?;
+            HostRule::parse(&format!("{udp}localhost:{port}")).ok()
+        }
+        rule => rule.ok(),
+    }
+}
+
+/// One is always there, the sandbox's own: it was asked for where the host's has what listens.
+fn of_loopback(planned: &Planned, rule: HostRule, port: u16) -> Judgement {
+    let network = &planned.found.policy.network;
+    let is_hosts = why::hosts_loopback(network, rule.protocol, port).is_some();
+    let is_given = is_hosts || network.mode == NetworkMode::Host;
+    if is_given { Judgement::Settled } else { Judgement::Needed(Need::Host(rule)) }
 }
 
 fn single_port(rule: &HostRule) -> Option<u16> {

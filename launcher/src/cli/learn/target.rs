@@ -50,6 +50,11 @@ impl Target {
         self.text.as_deref()
     }
 
+    /// Returns whether the file is there by now.
+    pub(crate) fn is_there(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// Returns the file's name for the user.
     pub(crate) fn name(&self) -> String {
         self.path.display().to_string()
