@@ -288,10 +288,10 @@ fn first(lines: &BTreeSet<String>, path: &str) -> Option<String> {
 
 const UNREAD: &str = "\
 edits: d/f changed outside: edit replace delete rmdir again empty
-replaces: d/f appeared outside: replace again
 replaces: d/f changed outside: edit delete rmdir empty
-creates: d/new appeared outside: replace again
+replaces: d/f made or replaced outside: replace again
 creates: d/new changed outside: edit delete rmdir empty
+creates: d/new made or replaced outside: replace again
 retypes: d/f changed outside: again
 retypes: d/f changed outside, d/f/in a directory above was replaced: delete rmdir empty
 retypes: d/f/n a directory above was replaced: replace
@@ -302,21 +302,21 @@ links: real/f a directory above was replaced: edit replace delete
 /// but edit and create: overlayfs copies such a file up as if it were new. In the table much is moved.
 const READ: &str = "\
 edits: d/f changed outside: edit replace delete rmdir again empty
-replaces: d/f appeared outside: edit replace again same
 replaces: d/f changed outside: delete rmdir empty
-creates: d/new appeared outside: replace again
+replaces: d/f made or replaced outside: edit replace again same
 creates: d/new changed outside: edit delete rmdir empty
+creates: d/new made or replaced outside: replace again
 retypes: d/f changed outside: edit replace again same
 retypes: d/f changed outside, d/f/in a directory above was replaced: delete rmdir empty
 links: d changed outside: edit replace delete rmdir again empty same
 ";
 const CHANGED: &str = "\
 edits: d/f changed outside: edit replace delete rmdir again empty same
-replaces: d/f appeared outside: replace again same
 replaces: d/f changed outside: edit delete rmdir empty
+replaces: d/f made or replaced outside: replace again same
 deletes: d/f vanished outside: edit
-creates: d/new appeared outside: edit replace again
 creates: d/new changed outside: rmdir empty same
+creates: d/new made or replaced outside: edit replace again
 retypes: d/f changed outside: edit replace again same
 retypes: d/f changed outside, d/f/in a directory above was replaced: delete rmdir empty
 links: d changed outside: edit replace delete rmdir again empty same

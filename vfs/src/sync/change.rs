@@ -186,10 +186,19 @@ pub enum Conflict {
     Changed,
     /// The entry appeared.
     Appeared,
+    /// The entry appeared, or was replaced: the run put one of its own there, which does not tell whether one was.
+    Made,
     /// The entry is gone.
     Vanished,
     /// The database that it belongs to, or what stands beside that, changed.
     Database,
+}
+
+impl Conflict {
+    /// Returns whether something else than at the start stands at the very place.
+    pub(super) fn is_of_entry(self) -> bool {
+        matches!(self, Self::Changed | Self::Appeared | Self::Made)
+    }
 }
 
 /// Why a change is never written back.
@@ -285,8 +294,8 @@ impl Change {
     /// Returns whether the versions of both sides may be merged: two regular files of one name and
     /// the same bits, of which the host's is known. Nothing of a git directory is.
     pub fn is_mergeable(&self) -> bool {
-        let is_both = matches!(self.conflict, Some(Conflict::Changed | Conflict::Appeared))
-            && self.kind == ChangeKind::Modified;
+        let is_both =
+            self.conflict.is_some_and(Conflict::is_of_entry) && self.kind == ChangeKind::Modified;
         let is_alike = self.upper.zip(self.host).is_some_and(|(upper, host)| {
             upper.kind == Kind::File && host.kind == Kind::File && upper.mode == host.mode
         });

@@ -446,6 +446,7 @@ pub(crate) fn conflict(conflict: Conflict) -> &'static str {
         Conflict::Ancestor => "a directory above was replaced",
         Conflict::Changed => "changed outside",
         Conflict::Appeared => "appeared outside",
+        Conflict::Made => "made or replaced outside",
         Conflict::Vanished => "vanished outside",
         Conflict::Database => "the database that it belongs to changed outside",
     }

@@ -225,7 +225,7 @@ impl<'a> Collector<'a> {
         self.group(found, None, false);
         let changed = self.changed(&host).map(|changed| {
             let is_new = self.source.is_new(&host);
-            if is_new && !entry.told.has_origin { Conflict::Appeared } else { changed }
+            if is_new && !entry.told.has_origin { Conflict::Made } else { changed }
         });
         let conflict = entry.parent.conflict.or(changed);
         let refused = self.refuse_new(&entry, Some(&host))?.or(entry.parent.refused);

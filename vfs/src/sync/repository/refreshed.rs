@@ -28,7 +28,7 @@ pub(super) fn forgive(
     for change in set.below_mut(git_dir).iter_mut().filter(|change| is_state(change, git_dir)) {
         let is_index = change.path.file_name() == Some(OsStr::new("index"));
         // The host's is another file, as if both sides had made one.
-        let is_own = matches!(change.conflict, Some(Conflict::Changed | Conflict::Appeared));
+        let is_own = change.conflict.is_some_and(Conflict::is_of_entry);
         if is_index && is_own && looker.is_same(&change.path) {
             change.conflict = None;
         }

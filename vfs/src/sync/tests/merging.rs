@@ -125,7 +125,7 @@ fn files_that_both_replaced_are_merged() {
     let world = World::new(Where::Same, TREE);
     world.guest("echo guest > d/n; mv d/n d/f");
     world.host("echo host > d/n; mv d/n d/f");
-    assert_eq!(told(&world.collect()), ["M d/f !Appeared"]);
+    assert_eq!(told(&world.collect()), ["M d/f !Made"]);
     let report = world.apply(&OsFs, &merge(&world)).expect("applied");
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(text(&world.root(), "d/f"), MERGED);
