@@ -69,7 +69,7 @@ fn undo_goes_on_to_the_run_before_where_only_held_names_are_left() {
     undo.ok();
     assert!(undo.stderr.contains("took back 1 change of `sh` ("), "{}", undo.stderr);
     assert_eq!(world.read("file"), "2\n");
-    assert_eq!(changes(&world), json!({"created": 0, "modified": 0, "deleted": 0, "left": 2}));
+    assert_eq!(changes(&world), json!({"created": 0, "modified": 0, "deleted": 0, "left": 1}));
     let undo = endow(&world, &["undo", "k"]);
     assert!(undo.fails(2).contains("`endow runs`"), "{}", undo.stderr);
     endow(&world, &["undo"]).ok();

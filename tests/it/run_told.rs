@@ -80,10 +80,17 @@ fn what_is_held_is_named_in_one_line() {
 
 #[test]
 fn directory_of_what_is_held_is_not_held_twice() {
-    let held = run(&World::new(), &[], "mkdir .vscode; echo {} >.vscode/tasks.json");
-    held.ok();
-    assert!(held.stderr.contains("1 held for review: "), "{}", held.stderr);
-    assert!(held.stderr.contains("/.vscode/tasks.json (endow apply "), "{}", held.stderr);
+    for options in HELD {
+        let world = World::new();
+        let held = run(&world, options, "mkdir .vscode; echo {} >.vscode/tasks.json");
+        held.ok();
+        assert!(held.stderr.contains("1 held for review: "), "{}", held.stderr);
+        assert!(held.stderr.contains("/.vscode/tasks.json (endow apply "), "{}", held.stderr);
+        let listed = said(&mut world.endow(["runs"]));
+        assert!(listed.ok().contains(" 1 wait "), "{options:?}: {}", listed.stdout);
+        let stat = said(&mut world.endow(["diff", "--stat"]));
+        assert!(stat.ok().contains(" 1 file changed"), "{options:?}: {}", stat.stdout);
+    }
 }
 
 #[test]

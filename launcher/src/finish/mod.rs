@@ -49,7 +49,7 @@ pub(crate) use take_back::{follow, state_of, take_back, take_back_more};
 pub(crate) use targets::{Target, TargetError, targets};
 pub(crate) use trees::{Landing, TakenBack, TreeEnd, TreeKind, counts, end_trees, take_back_trees};
 pub(crate) use write_back::{
-    Looked, WriteBackError, WrittenBack, give_up, look, resume, write_back,
+    Looked, WriteBackError, WrittenBack, give_up, innermost, look, resume, write_back,
 };
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,17 +1,18 @@
 //! Writing back: look at the layers, decide, apply; the same at the end of a run and for the
 //! commands `diff`, `apply` and their like.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use endow_policy::{GuestPath, PatternError};
 use endow_vfs::fs::OsFs;
 use endow_vfs::state::{ChangeCounts, OnConflict, Record, RunDir, RunState, StateError};
 use endow_vfs::sync::{
-    self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Direction, Ledger, MountPlace,
-    Moved, Resumed, Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport, Winner,
+    self, Applied, Change, ChangeKind, ChangeSet, Clock, Closed, Direction, Ledger, LeftOut,
+    MountPlace, Moved, Resumed, Rules, RunPlace, Settled, Source, SyncError, SyncPlan, SyncReport,
+    Winner,
 };
 use rustix::io::Errno;
 
@@ -186,9 +187,12 @@ impl WrittenBack {
 
     /// Returns how much changed.
     pub(crate) fn counts(&self) -> ChangeCounts {
+        let waiting = self.waiting.iter().map(|(_, changes)| {
+            let paths: Vec<&Path> = changes.iter().map(|it| it.path.as_path()).collect();
+            innermost(&paths).len()
+        });
         // How many there are in a mount that can't be compared is not known.
-        let waiting: usize = self.waiting.iter().map(|(_, changes)| changes.len()).sum();
-        let waiting = waiting + self.gone.len();
+        let waiting = waiting.sum::<usize>() + self.gone.len();
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
         let mut counts = ChangeCounts { left: waiting, ..ChangeCounts::default() };
         for (_, report) in &self.mounts {
@@ -207,9 +211,20 @@ impl WrittenBack {
 
 /// Returns how many changes a report tells of that were not made.
 fn left(report: &SyncReport) -> usize {
-    let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host).count();
-    let not_wanted = report.held.len() + report.left_out.len() - report.dropped().count();
-    lost + report.refused.len() + report.failed.len() + not_wanted
+    let lost = report.conflicts.iter().filter(|it| it.winner == Winner::Host);
+    let mut paths: Vec<&Path> = lost.map(|it| it.path.as_path()).collect();
+    paths.extend(report.refused.iter().map(|it| it.path.as_path()));
+    paths.extend(report.failed.iter().map(|it| it.path.as_path()));
+    paths.extend(report.held.iter().map(|it| it.path.as_path()));
+    paths.extend(report.left_out.iter().filter_map(LeftOut::waits));
+    innermost(&paths).len()
+}
+
+/// Leaves out directories of which something is named: that says all.
+pub(crate) fn innermost<P: AsRef<Path>>(paths: &[P]) -> Vec<&P> {
+    let above: HashSet<&Path> =
+        paths.iter().flat_map(|it| it.as_ref().ancestors().skip(1)).collect();
+    paths.iter().filter(|it| !above.contains(it.as_ref())).collect()
 }
 
 fn change(change: &Change) -> Applied {

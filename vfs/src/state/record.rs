@@ -332,7 +332,7 @@ pub struct ChangeCounts {
     pub modified: u64,
     /// Names that are gone.
     pub deleted: u64,
-    /// Changes that were not written back, of those above.
+    /// Changes that were not written back; a directory in which one of them is does not count beside it.
     pub left: u64,
 }
 

@@ -117,3 +117,16 @@ pub enum LeftOut {
     /// The plan was given up, because of a conflict elsewhere.
     Aborted(PathBuf),
 }
+
+impl LeftOut {
+    /// Returns the path, unless it is dropped.
+    pub fn waits(&self) -> Option<&Path> {
+        match self {
+            Self::Dropped(_) => None,
+            Self::NotSelected(path)
+            | Self::NotEmpty(path)
+            | Self::Blocked(path)
+            | Self::Aborted(path) => Some(path),
+        }
+    }
+}

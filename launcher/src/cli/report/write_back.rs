@@ -1,6 +1,5 @@
 //! What became of a run's changes, in words, as exit code and in the report.
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -243,7 +242,7 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
     let stuck = all(&stuck);
     let mut held = all(&|it| it.held.iter().map(|it| it.path.as_path()).collect());
     held.extend(waiting_in(true));
-    let held = innermost(held);
+    let held = innermost(&held);
     let of_held = if sync.rules.strict { Weight::Short } else { Weight::Told };
     let merged = all(&|it| {
         let merged = it.conflicts.iter().filter(|it| it.winner == Winner::Merged);
@@ -257,7 +256,7 @@ fn lines(sync: &finish::SyncEnd, id: &str) -> Vec<Line> {
     };
     let rows = [
         (merged, Weight::Noted, "merged with changes outside", format!("endow undo {id}")),
-        (waiting_in(false), of_waiting, "waiting", format!("{look}; endow apply {id}")),
+        (innermost(&waiting_in(false)), of_waiting, "waiting", format!("{look}; endow apply {id}")),
         (lost, Weight::Short, both, look.clone()),
         (refused, Weight::Short, "refused", look.clone()),
         (stuck, Weight::Short, "not written back, for what is above stays as it is", look),
@@ -303,11 +302,8 @@ fn told(sync: &finish::SyncEnd) -> impl Iterator<Item = &OfMount<SyncReport>> {
     sync.written.mounts.iter().filter(move |(at, _)| !is_lost(at))
 }
 
-/// Leaves out directories of which something is named: that says all.
-fn innermost(names: Vec<String>) -> Vec<String> {
-    let above = names.iter().flat_map(|it| Path::new(it).ancestors().skip(1));
-    let above: HashSet<PathBuf> = above.map(Path::to_owned).collect();
-    names.into_iter().filter(|it| !above.contains(Path::new(it))).collect()
+fn innermost(names: &[String]) -> Vec<String> {
+    finish::innermost(names).into_iter().cloned().collect()
 }
 
 fn set_aside(report: &SyncReport) -> Vec<&Path> {
