@@ -475,7 +475,7 @@ mod tests {
         // The first one ends in a handler of the standard library, which waits for the next.
         let died = confined(&[], || -> u32 {
             loop {
-                rustix::process::kill_process(getpid(), Signal::BUS).expect("sent");
+                nix::sys::signal::raise(nix::sys::signal::Signal::SIGBUS).expect("sent");
             }
         });
         let told = died.expect_err("it died").to_string();

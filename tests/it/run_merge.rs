@@ -157,7 +157,12 @@ fn changes_of_one_place_stay_the_hosts() {
     let world = repository();
     let found = merged(&world, INSIDE, SAME);
     assert_hosts(&world, &found, &FILE.replace('2', "host"), "+guest");
-    said(&mut world.endow(["apply", "--on-conflict", "merge"])).fails(121);
+    assert_eq!(found.1["sync"]["conflicts"][0]["not_merged"], "both changed the same lines");
+    let unasked = said(&mut world.endow(["apply", "--on-conflict", "host"]));
+    assert!(!unasked.fails(121).contains("not merged"), "{unasked:?}");
+    let asked = said(&mut world.endow(["apply", "--on-conflict", "merge"]));
+    let why = "/file (not merged: both changed the same lines) (endow diff ";
+    assert!(asked.fails(121).contains(why), "{asked:?}");
     assert_eq!(world.read("file"), FILE.replace('2', "host"));
 }
 
@@ -180,6 +185,7 @@ fn binary_stays_the_hosts() {
     let world = repository_of(b"1\n2\n3\n\0\n5\n6\n7\n8\n9\n", "true");
     let (code, report) = merged(&world, INSIDE, OUTSIDE);
     assert_eq!((code, &report["sync"]["conflicts"][0]["winner"]), (121, &"host".into()));
+    assert_eq!(report["sync"]["conflicts"][0]["not_merged"], "it is no text");
     let file = fs::read(world.project().join("file")).expect("a file");
     assert_eq!(file, b"1\n2\n3\n\0\n5\n6\n7\nhost\n9\n");
 }
@@ -190,26 +196,31 @@ fn large_file_stays_the_hosts() {
     for (lines, expected) in [(4000, 0), (4100, 121)] {
         let text = format!("{FILE}{}{FILE}", line.repeat(lines));
         let world = repository_of(text.as_bytes(), "true");
-        let (code, _) = merged(&world, "sed -i '2s/2/guest/' file", "sed -i '$s/9/host/' file");
+        let (code, report) =
+            merged(&world, "sed -i '2s/2/guest/' file", "sed -i '$s/9/host/' file");
         assert_eq!(code, expected, "{lines}");
+        let why = Some("it is larger than 4 MiB").filter(|_| expected == 121);
+        assert_eq!(report["sync"]["conflicts"][0]["not_merged"].as_str(), why);
     }
 }
 
 #[test]
 fn what_no_repository_knows_stays_the_hosts() {
+    let (unknown, lost) = ("git does not know it", "what both sides began with can't be had");
     let rows = [
-        ("not tracked", "echo file >.gitignore; git init -q ."),
-        ("no repository", "true"),
-        ("name only", "git init -q . && git add -N file"),
-        ("another kind of names", "git init -q --object-format=sha256 . && git add ."),
-        ("objects gone", "git init -q . && git add . && rm .git/objects/??/*"),
+        ("not tracked", "echo file >.gitignore; git init -q .", unknown),
+        ("no repository", "true", unknown),
+        ("name only", "git init -q . && git add -N file", unknown),
+        ("another kind of names", "git init -q --object-format=sha256 . && git add .", unknown),
+        ("objects gone", "git init -q . && git add . && rm .git/objects/??/*", lost),
     ];
-    for (what, prepare) in rows {
+    for (what, prepare, why) in rows {
         let world = World::new();
         world.write("home/project/file", FILE);
         world.bare(prepare).ok();
         let found = merged(&world, INSIDE, OUTSIDE);
         assert_eq!(found.0, 121, "{what}");
+        assert_eq!(found.1["sync"]["conflicts"][0]["not_merged"], why, "{what}");
         assert_hosts(&world, &found, &FILE.replace('8', "host"), "+guest");
     }
 }
@@ -239,6 +250,8 @@ fn attributes_that_differ_are_not_merged() {
         set().expect("set");
         let (code, report) = merged(&world, inside, outside);
         assert_eq!(code, expected, "{inside}: {report}");
+        let why = Some("attributes differ").filter(|_| expected == 121);
+        assert_eq!(report["sync"]["conflicts"][0]["not_merged"].as_str(), why);
         let mut note = [0; 4];
         rustix::fs::getxattr(&file, "user.note", &mut note).expect("there");
         assert_eq!(&note, b"note", "{inside}");

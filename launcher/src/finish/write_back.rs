@@ -20,7 +20,7 @@ use super::gone::{Gone, Targets};
 use super::held;
 use super::leases::Leases;
 use super::links_out;
-use super::merge::{Merged, merge};
+use super::merge::{Merged, NotMerged, merge};
 use super::rules::{MountRules, Protects, only};
 use super::{InView, OfMount, Selection, Target, TargetError};
 use crate::apply::half_way;
@@ -134,6 +134,8 @@ pub(crate) struct WrittenBack {
     pub(crate) clock: Clock,
     /// By mount.
     pub(crate) mounts: Vec<OfMount<SyncReport>>,
+    /// Why the versions of both sides were not merged, where that was asked for, by the place in the view.
+    pub(crate) not_merged: BTreeMap<PathBuf, NotMerged>,
     /// What waits for a word of the user, by mount.
     pub(crate) waiting: Vec<OfMount<Vec<Applied>>>,
     /// Mounts with changes that were meant, and whose directory can't be opened.
@@ -418,9 +420,14 @@ pub(super) fn write_back_apart(
     for (it, report) in looked.iter().zip(&mut reports) {
         report.moved = it.beside(targets, id.as_str());
     }
+    let not_merged = looked.iter().flat_map(|it| {
+        let stays = merged.stays(it.number);
+        stays.map(|(path, why)| (it.at.place(path), why))
+    });
+    let not_merged = not_merged.collect();
     let mounts = looked.into_iter().map(|it| it.at).zip(reports).collect();
     let clock = targets.first().map_or(Clock::Steady, |target| target.clock);
-    Ok(WrittenBack { clock, mounts, waiting: Vec::new(), gone })
+    Ok(WrittenBack { clock, mounts, not_merged, waiting: Vec::new(), gone })
 }
 
 /// In the order of the directories' identities, so that two runs never wait for each other, and each

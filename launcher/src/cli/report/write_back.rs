@@ -286,9 +286,16 @@ fn hints(sync: &finish::SyncEnd, id: &str) -> Vec<String> {
 /// Names what both sides changed, and the host's stays.
 fn overtaken(sync: &finish::SyncEnd, id: &str) -> Vec<String> {
     let of = |(at, report): &OfMount<SyncReport>| -> Vec<String> {
-        moved::lost(report, id).into_iter().map(|path| shown(at, path)).collect()
+        moved::lost(report, id).into_iter().map(|path| named_lost(sync, &at.place(path))).collect()
     };
     told(sync).flat_map(of).collect()
+}
+
+/// Names a path, with why both versions did not become one where that was asked for.
+fn named_lost(sync: &finish::SyncEnd, place: &Path) -> String {
+    let why = sync.written.not_merged.get(place);
+    let why = why.map(|why| format!(" (not merged: {})", why.words())).unwrap_or_default();
+    format!("{}{why}", place.display())
 }
 
 /// Returns the repositories that both sides moved.
@@ -373,6 +380,7 @@ pub(crate) fn sync(sync: &finish::SyncEnd) -> Value {
             let one = |it: &endow_vfs::sync::Resolved| json!({
                 "path": place(at, &it.path), "reason": conflict(it.conflict),
                 "winner": winner(it.winner),
+                "not_merged": sync.written.not_merged.get(&at.place(&it.path)).map(|why| why.words()),
             });
             report.conflicts.iter().map(one).collect()
         }),

@@ -6,6 +6,7 @@
 //! is missing or odd, the base is unknown and the host's version stays.
 
 mod json;
+mod not_merged;
 mod sides;
 mod single;
 mod text;
@@ -24,6 +25,7 @@ use endow_vfs::sync::{Change, Clock};
 
 use super::git_objects::{self, Wanted};
 use super::{Looked, Selection, Target};
+pub(crate) use not_merged::NotMerged;
 pub(super) use single::is_joined_by_key;
 use work_tree::{WorkTree, WorkTrees};
 
@@ -38,6 +40,8 @@ const TIME: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub(super) struct Merged {
     texts: BTreeMap<u32, BTreeMap<PathBuf, Arc<[u8]>>>,
+    /// What was not, though it was asked for.
+    stays: BTreeMap<u32, BTreeMap<PathBuf, NotMerged>>,
     size: usize,
 }
 
@@ -47,10 +51,37 @@ impl Merged {
         self.texts.get(&mount)?.get(path).cloned()
     }
 
+    /// Returns why files of a mount were not merged.
+    pub(super) fn stays(&self, mount: u32) -> impl Iterator<Item = (&Path, NotMerged)> {
+        let stays = self.stays.get(&mount).into_iter().flatten();
+        stays.map(|(path, why)| (path.as_path(), *why))
+    }
+
     fn add(&mut self, mount: u32, path: &Path, text: Vec<u8>) {
         self.size = self.size.saturating_add(text.len());
         if self.size <= ALL {
             self.texts.entry(mount).or_default().insert(path.to_owned(), text.into());
+        } else {
+            self.leave(mount, path, NotMerged::Room);
+        }
+    }
+
+    fn leave(&mut self, mount: u32, path: &Path, why: NotMerged) {
+        self.stays.entry(mount).or_default().insert(path.to_owned(), why);
+    }
+
+    fn came(&mut self, mount: u32, path: &Path, came: Result<Vec<u8>, NotMerged>) {
+        match came {
+            Ok(text) => self.add(mount, path, text),
+            Err(why) => self.leave(mount, path, why),
+        }
+    }
+
+    fn leave_unfit<'c>(&mut self, mount: u32, changes: impl Iterator<Item = &'c Change>) {
+        for change in changes.filter(|change| !is_small(change)) {
+            if let Some(why) = NotMerged::of(change) {
+                self.leave(mount, &change.path, why);
+            }
         }
     }
 }
@@ -72,18 +103,29 @@ pub(super) fn merge(
             single::merge(run, (it, target), (rules, until), &mut merged);
             continue;
         }
-        let changes = it
-            .changes
-            .changes
-            .iter()
-            .filter(|change| is_small(change) && selection.takes(it.number, &change.path));
-        let is_wanted = rules.on_conflict == OnConflict::Merge;
-        let changes = changes.filter(|_| is_wanted);
-        for (tree, changes) in by_tree(target, changes) {
-            merge_tree((run, until), target, (&tree, &changes), &mut merged);
+        if rules.on_conflict == OnConflict::Merge {
+            let all = it.changes.changes.iter();
+            let all = all.filter(|change| selection.takes(it.number, &change.path));
+            merge_all((run, until), target, all, &mut merged);
         }
     }
     merged
+}
+
+fn merge_all<'c>(
+    (run, until): (&RunDir, Instant),
+    target: &Target,
+    changes: impl Iterator<Item = &'c Change> + Clone,
+    merged: &mut Merged,
+) {
+    merged.leave_unfit(target.number, changes.clone());
+    let (groups, rest) = by_tree(target, changes.filter(|change| is_small(change)));
+    for change in rest {
+        merged.leave(target.number, &change.path, NotMerged::Unknown);
+    }
+    for (tree, changes) in groups {
+        merge_tree((run, until), target, (&tree, &changes), merged);
+    }
 }
 
 fn is_small(change: &Change) -> bool {
@@ -93,18 +135,24 @@ fn is_small(change: &Change) -> bool {
 
 type Group<'a> = (Rc<WorkTree>, Vec<&'a Change>);
 
-/// Returns the changes by the work tree that they lie in.
-fn by_tree<'a>(target: &Target, changes: impl Iterator<Item = &'a Change>) -> Vec<Group<'a>> {
+/// Returns the changes by the work tree that they lie in, and those that lie in none.
+fn by_tree<'a>(
+    target: &Target,
+    changes: impl Iterator<Item = &'a Change>,
+) -> (Vec<Group<'a>>, Vec<&'a Change>) {
     let mut trees = WorkTrees::new(target);
-    let mut groups: Vec<Group<'a>> = Vec::new();
+    let (mut groups, mut rest): (Vec<Group<'a>>, _) = (Vec::new(), Vec::new());
     for change in changes {
-        let Some(tree) = trees.of(&change.path) else { continue };
+        let Some(tree) = trees.of(&change.path) else {
+            rest.push(change);
+            continue;
+        };
         match groups.iter_mut().find(|(known, _)| Rc::ptr_eq(known, &tree)) {
             Some((_, changes)) => changes.push(change),
             None => groups.push((tree, vec![change])),
         }
     }
-    groups
+    (groups, rest)
 }
 
 fn merge_tree(
@@ -114,32 +162,37 @@ fn merge_tree(
     merged: &mut Merged,
 ) {
     let known = known(target, tree, changes);
-    let wanted: Vec<Wanted> = known.iter().map(|(_, wanted)| *wanted).collect();
-    let Some(mut bases) = git_objects::ask(run, tree.objects(), &wanted, until) else { return };
+    let wanted: Vec<Wanted> = known.iter().filter_map(|(_, wanted)| wanted.ok()).collect();
+    let mut bases = git_objects::ask(run, tree.objects(), &wanted, until);
     for (change, wanted) in known {
-        let base = bases.next(wanted);
-        let text = base.and_then(|base| merge_file(target, change, &base, until));
-        if let Some(text) = text {
-            merged.add(target.number, &change.path, text);
-        }
+        let mut base = |wanted| bases.as_mut().and_then(|bases| bases.next(wanted));
+        let base = wanted.and_then(|wanted| base(wanted).ok_or_else(|| missing(until)));
+        let came = base.and_then(|base| merge_file(target, change, &base, until));
+        merged.came(target.number, &change.path, came);
     }
 }
 
-/// Returns the changes of which the index tells the base.
+fn missing(until: Instant) -> NotMerged {
+    if Instant::now() >= until { NotMerged::Time } else { NotMerged::Lost }
+}
+
+/// Returns what the index tells of the base of each change.
 fn known<'a>(
     target: &Target,
     tree: &WorkTree,
     changes: &[&'a Change],
-) -> Vec<(&'a Change, Wanted)> {
+) -> Vec<(&'a Change, Result<Wanted, NotMerged>)> {
     let name =
         |change: &Change| tree.name(&change.path).map(|it| it.as_os_str().as_bytes().to_vec());
     let wanted: BTreeSet<Vec<u8>> = changes.iter().filter_map(|change| name(change)).collect();
     let blobs = git_index::blobs(tree.git_dir(), &|name| wanted.contains(name)).unwrap_or_default();
-    let of = |change: &&'a Change| {
-        let blob = blobs.remembered(&name(change)?)?;
-        is_base(blob, target).then_some((*change, Wanted { id: blob.id, size: blob.stamp.size() }))
+    let of = |change: &Change| {
+        let name = name(change).ok_or(NotMerged::Unknown)?;
+        let blob = blobs.remembered(&name).ok_or(NotMerged::Unknown)?;
+        let wanted = Wanted { id: blob.id, size: blob.stamp.size() };
+        is_base(blob, target).then_some(wanted).ok_or(NotMerged::Late)
     };
-    changes.iter().filter_map(of).collect()
+    changes.iter().map(|change| (*change, of(change))).collect()
 }
 
 /// Returns whether a remembered content may be the base of a merge. One of after the start may hold what the host
@@ -150,8 +203,13 @@ fn is_base(blob: &Blob, target: &Target) -> bool {
     is_told && u64::from(blob.stamp.size()) <= LARGEST && blob.stamp.is_before(target.stamp.into())
 }
 
-fn merge_file(target: &Target, change: &Change, base: &[u8], until: Instant) -> Option<Vec<u8>> {
-    let upper = sides::upper(target, change)?;
+fn merge_file(
+    target: &Target,
+    change: &Change,
+    base: &[u8],
+    until: Instant,
+) -> Result<Vec<u8>, NotMerged> {
+    let upper = sides::upper(target, change).ok_or(NotMerged::Moving)?;
     let host = sides::host(target, change)?;
     text::merge_texts(base, [&host, &upper], until)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use endow_vfs::fs::{At, Fs, Open, OsFs};
 use endow_vfs::sync::{Change, Seen};
 
+use super::NotMerged;
 use crate::finish::Target;
 
 /// Reads the run's version.
@@ -18,15 +19,18 @@ pub(super) fn upper(target: &Target, change: &Change) -> Option<Vec<u8>> {
 
 /// Reads the host's version, if it has the attributes of the run's. What write-back compares later
 /// is exactly what is compared here.
-pub(super) fn host(target: &Target, change: &Change) -> Option<Vec<u8>> {
-    let seen = change.host?;
-    let (dir, name) = above(target.root.as_fd(), &change.path)?;
-    let mut attributes = OsFs.attributes(At { dir: dir.as_fd(), name }).ok()?;
+pub(super) fn host(target: &Target, change: &Change) -> Result<Vec<u8>, NotMerged> {
+    let seen = change.host.ok_or(NotMerged::NoFile)?;
+    let (dir, name) = above(target.root.as_fd(), &change.path).ok_or(NotMerged::Moving)?;
+    let attributes = OsFs.attributes(At { dir: dir.as_fd(), name });
+    let mut attributes = attributes.map_err(|_| NotMerged::Moving)?;
     let mut of_run = change.user.upper.clone();
     attributes.sort();
     of_run.sort();
-    let is_alike = attributes == of_run;
-    is_alike.then(|| read(dir.as_fd(), name, seen.size, |found| *found == seen)).flatten()
+    if attributes != of_run {
+        return Err(NotMerged::Attributes);
+    }
+    read(dir.as_fd(), name, seen.size, |found| *found == seen).ok_or(NotMerged::Moving)
 }
 
 fn above<'p>(root: BorrowedFd<'_>, path: &'p Path) -> Option<(OwnedFd, &'p OsStr)> {

@@ -8,7 +8,7 @@ use endow_vfs::state::{Moment, OnConflict, RunDir, SyncMode, SyncRules};
 use endow_vfs::sync::{Change, Single, Time};
 
 use super::json::Conflicts;
-use super::{LARGEST, Looked, Merged, Target, json, sides, text};
+use super::{LARGEST, Looked, Merged, NotMerged, Target, json, sides, text};
 
 /// Merges a mount's one file, if both sides changed it: objects in JSON by key, and with `merge`
 /// texts by line.
@@ -19,12 +19,19 @@ pub(super) fn merge(
     merged: &mut Merged,
 ) {
     let Some(Ok(single)) = target.single(run) else { return };
-    let Some(base) = base(&single) else { return };
+    let changes = looked.changes.changes.iter();
     let by_line = (rules.on_conflict == OnConflict::Merge).then_some(until);
-    for change in looked.changes.changes.iter().filter(|it| super::is_small(it)) {
+    if by_line.is_some() {
+        merged.leave_unfit(target.number, changes.clone());
+    }
+    let base = base(&single);
+    for change in changes.filter(|it| super::is_small(it)) {
         let conflicts = conflicts(rules.mode, change);
-        if let Some(text) = merge_file(target, change, &base, (conflicts, by_line)) {
-            merged.add(target.number, &change.path, text);
+        let came = base.as_ref().ok_or(NotMerged::Lost);
+        let came = came.and_then(|base| merge_file(target, change, base, (conflicts, by_line)));
+        // By key it is tried unasked.
+        if came.is_ok() || by_line.is_some() {
+            merged.came(target.number, &change.path, came);
         }
     }
 }
@@ -65,9 +72,12 @@ fn merge_file(
     change: &Change,
     base: &[u8],
     (conflicts, by_line): (Conflicts, Option<Instant>),
-) -> Option<Vec<u8>> {
-    let upper = sides::upper(target, change)?;
+) -> Result<Vec<u8>, NotMerged> {
+    let upper = sides::upper(target, change).ok_or(NotMerged::Moving)?;
     let host = sides::host(target, change)?;
-    let by_key = json::merge(base, [&host, &upper], conflicts);
-    by_key.or_else(|| by_line.and_then(|until| text::merge_texts(base, [&host, &upper], until)))
+    if let Some(text) = json::merge(base, [&host, &upper], conflicts) {
+        return Ok(text);
+    }
+    let until = by_line.ok_or(NotMerged::SameLines)?;
+    text::merge_texts(base, [&host, &upper], until)
 }

@@ -7,10 +7,20 @@ use std::time::Instant;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
+use super::NotMerged;
+
 /// Merges what is text on all sides.
-pub(super) fn merge_texts(base: &[u8], sides: [&[u8]; 2], until: Instant) -> Option<Vec<u8>> {
-    let is_text = [base, sides[0], sides[1]].iter().all(|bytes| !bytes.contains(&0));
-    is_text.then(|| merge(base, sides, until)).flatten()
+pub(super) fn merge_texts(
+    base: &[u8],
+    sides: [&[u8]; 2],
+    until: Instant,
+) -> Result<Vec<u8>, NotMerged> {
+    if [base, sides[0], sides[1]].iter().any(|bytes| bytes.contains(&0)) {
+        return Err(NotMerged::NoText);
+    }
+    // A comparison that is given up finds more that is not the same.
+    let why = || if Instant::now() >= until { NotMerged::Time } else { NotMerged::SameLines };
+    merge(base, sides, until).ok_or_else(why)
 }
 
 /// Returns what both sides made of `base`. Changes of one place must be the same on both sides,
