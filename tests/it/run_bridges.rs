@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -146,6 +147,26 @@ fn report_tells_what_was_asked_for() {
     assert_eq!(list[0]["refused"], Value::Null);
     assert_eq!(list[1]["what"], "http://localhost:631/");
     assert!(list[1]["refused"].as_str().is_some_and(|why| why.contains("own services")));
+}
+
+/// Whoever is killed with the sandbox has asked already.
+#[test]
+fn report_tells_what_was_asked_for_at_the_end() {
+    for _ in 0..4 {
+        let desktop = Desktop::new();
+        let report = desktop.world.root().join("report.json");
+        let options = ["--bridge", "browser", "-v", "--report", report.to_str().expect("text")];
+        let script = "for i in 1 2 3 4; do xdg-open https://a.example/$i & done; sleep 0.02";
+        let ran = desktop.run(&options, script);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        // A program that was started notes it a moment later.
+        std::thread::sleep(Duration::from_millis(500));
+        let opened = desktop.noted().len();
+        let told = ran.stderr.matches("bridge browser: https://a.example/").count();
+        let report: Value = serde_json::from_slice(&fs::read(report).expect("read")).expect("json");
+        let listed = report["bridges"]["list"].as_array().map(Vec::len);
+        assert_eq!((told, listed), (opened, Some(opened)));
+    }
 }
 
 /// Whatever is asked, by whom it is asked.

@@ -69,19 +69,34 @@ impl Bridges {
     /// Returns what was asked for since the last call, each with the socket of a login if one came.
     pub(crate) fn news(&mut self) -> Vec<(BridgeNews, Option<OwnedFd>)> {
         let heard = std::iter::from_fn(|| self.adapter.heard()).take(NEWS_MAX);
-        let read = |(text, with): (Vec<u8>, Vec<OwnedFd>)| {
-            Some((serde_json::from_slice::<BridgeNews>(&text).ok()?, with.into_iter().next()))
-        };
         let news: Vec<_> = heard.filter_map(read).collect();
-        let room = NEWS_MAX - self.asked.list.len();
-        self.asked.truncated |= news.len() > room;
-        self.asked.list.extend(news.iter().take(room).map(|(news, _)| news.clone()));
+        for (news, _) in &news {
+            self.asked.add(news);
+        }
         news
     }
 
-    /// Ends the process, and returns what was asked for.
-    pub(crate) fn finish(mut self) -> Asked {
-        self.news();
+    /// Ends the process, and returns what was asked for; tells what of it was done or refused since the last call.
+    /// No login comes back any more.
+    pub(crate) fn finish(mut self, told: &mut dyn FnMut(BridgeNews)) -> Asked {
+        for (news, _) in self.adapter.last_words().filter_map(read) {
+            self.asked.add(&news);
+            told(news);
+        }
         self.asked
+    }
+}
+
+fn read((text, with): (Vec<u8>, Vec<OwnedFd>)) -> Option<(BridgeNews, Option<OwnedFd>)> {
+    Some((serde_json::from_slice(&text).ok()?, with.into_iter().next()))
+}
+
+impl Asked {
+    fn add(&mut self, news: &BridgeNews) {
+        if self.list.len() < NEWS_MAX {
+            self.list.push(news.clone());
+        } else {
+            self.truncated = true;
+        }
     }
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use endow_policy::{AdapterAnswer, ORDER_MAX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, Shutdown, shutdown};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -131,6 +131,29 @@ impl Adapter {
             Err(_) => self.control = None,
         }
         None
+    }
+
+    /// Lets it end, and returns what it says until it has, or has had its time.
+    pub(super) fn last_words(&mut self) -> impl Iterator<Item = (Vec<u8>, Vec<OwnedFd>)> {
+        if let Some(control) = &self.control {
+            // One that is gone hears nothing anyway.
+            shutdown(control, Shutdown::Write).unwrap_or_default();
+        }
+        let until = Instant::now() + GRACE;
+        std::iter::from_fn(move || self.heard_until(until))
+    }
+
+    fn heard_until(&mut self, until: Instant) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            wait(self.control.as_ref()?.as_fd(), left);
+            if let Some(heard) = self.heard() {
+                return Some(heard);
+            }
+        }
     }
 
     fn answer(&self) -> Option<AdapterAnswer> {

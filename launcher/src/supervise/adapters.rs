@@ -37,8 +37,9 @@ impl Adapters {
         self.bridges.iter_mut().flat_map(Bridging::look).collect()
     }
 
-    /// Ends the process that serves bridges, and returns what was asked for over them, when any were open.
-    pub(super) fn finish(self) -> Option<Asked> {
-        self.bridges.map(Bridging::finish)
+    /// Ends the process that serves bridges, and returns what was asked for over them, when any were open; tells what
+    /// of it came last.
+    pub(super) fn finish(self, told: &mut dyn FnMut(BridgeNews)) -> Option<Asked> {
+        self.bridges.map(|bridges| bridges.finish(told))
     }
 }

@@ -43,8 +43,8 @@ impl Bridging {
         self.bridges.news()
     }
 
-    /// Ends the process, and returns what was asked for.
-    pub(super) fn finish(self) -> Asked {
-        self.bridges.finish()
+    /// Ends the process, and returns what was asked for; tells what of it came last.
+    pub(super) fn finish(self, told: &mut dyn FnMut(BridgeNews)) -> Asked {
+        self.bridges.finish(told)
     }
 }

@@ -146,14 +146,14 @@ impl<'a> Supervised<'a> {
     }
 
     /// Returns what is left, when nothing changes it any more.
-    pub(crate) fn into_parts(mut self) -> Left {
+    pub(crate) fn into_parts(mut self, notify: &mut dyn FnMut(Notice)) -> Left {
         self.capture.iter_mut().for_each(Capture::finish);
         self.guarding.iter().for_each(Guarding::stop);
         // On some hosts nobody can listen.
         let is_seen = self.sandbox.descriptors.listener.is_some();
         let observed = self.calls.and_then(Calls::finish).filter(|_| is_seen);
         let connections = self.served.map(|served| served.finish(LINGER));
-        let bridges = self.adapters.finish();
+        let bridges = self.adapters.finish(&mut |news| notify(Notice::Bridge(news)));
         let Descriptors { layers, handed, user, mount, network, .. } = self.sandbox.descriptors;
         let mut namespaces: Vec<OwnedFd> = [user, mount, network].into_iter().flatten().collect();
         if self.guarding.is_some() {

@@ -202,7 +202,7 @@ fn end_live(
     let run = directory.canonicalize().unwrap_or(directory);
     let mut rules = PutBack { hides: &hides, run, is_last: false };
     supervised.put_back(&rules).into_iter().for_each(|moved| notify(Notice::Moved(moved)));
-    let left = supervised.into_parts();
+    let left = supervised.into_parts(notify);
     if matches!(left.held, Some((_, End::Early))) {
         guard::again(planned, prepared, since, notify);
     }

@@ -7,8 +7,12 @@ use std::os::unix::net::UnixListener;
 
 use endow_adapter::{Control, ControlError};
 use endow_policy::{BridgeNews, BridgeOrder, Nearby, ORDER_MAX};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+/// How long the launcher may have no room for what it is told.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// An order that can't be followed.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +57,25 @@ pub(crate) fn told(control: Control) -> Told {
     }
 }
 
-/// Tells what was done or refused, and hands over the socket of a login. A launcher that doesn't
-/// listen misses it: nothing here waits. Returns whether it was told.
+/// Waits a moment until the launcher can be told of one more request; returns whether it can. Such a socket takes
+/// messages while a quarter of its room is in use, so one of any length fits then (`unix_writable`, net/unix/af_unix.c).
+pub(crate) fn has_room(control: Control) -> bool {
+    let mut polled = [PollFd::new(&control, PollFlags::OUT)];
+    poll(&mut polled, Some(&PATIENCE)).is_ok() && polled[0].revents() == PollFlags::OUT
+}
+
+/// Tells what was done or refused, and hands over the socket of a login. What can't travel with it stays behind, as
+/// the kernel refuses it where too many do: a login has no way back then, and is told as a request all the same.
+/// Returns whether all of it was told.
 pub(crate) fn tell(control: Control, news: &BridgeNews, with: Option<BorrowedFd<'_>>) -> bool {
+    let all_told = sent(control, news, with);
+    if !all_told {
+        sent(control, &BridgeNews { login: None, ..news.clone() }, None);
+    }
+    all_told
+}
+
+fn sent(control: Control, news: &BridgeNews, with: Option<BorrowedFd<'_>>) -> bool {
     let Ok(text) = serde_json::to_vec(news) else { return false };
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::judge::Hosts;
 use super::login::{Login, Logins};
-use super::order::{Told, tell, told};
+use super::order::{Told, has_room, tell, told};
 use super::programs::{Program, Programs};
 use super::start::Started;
 use super::text;
@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 const CLOSED: &str = "this bridge is not open";
 /// The answer to what is asked too often.
 const TOO_OFTEN: &str = "too often; wait a little";
+/// The answer where nobody would learn of it.
+const UNHEARD: &str = "endow can't be told of more; wait a little";
 
 /// The bridges of a run.
 #[derive(Debug)]
@@ -149,6 +151,8 @@ impl Bridges {
     fn hear(&mut self, mut client: UnixStream, control: Control) {
         let Some(message) = message(&mut client) else { return };
         let result = match Request::parse(&message) {
+            // Nothing is done that is not told.
+            Ok(_) if !has_room(control) => Err(UNHEARD.to_owned()),
             Ok(request) => {
                 let result = self.serve(&request);
                 let login = result.as_ref().ok().and_then(Option::as_ref);

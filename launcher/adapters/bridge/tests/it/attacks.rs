@@ -1,5 +1,8 @@
 //! What a hostile client tries. The control of each is that the same does happen in `ways`.
 
+use std::io::Write;
+use std::time::Duration;
+
 use endow_bridge::Request;
 use endow_policy::{AdapterAnswer, AddressRange, Nearby};
 
@@ -109,4 +112,35 @@ fn program_that_a_command_may_have_written_is_not_started() {
     let (_adapter, answer) = world.ordered(&["browser"]);
     let AdapterAnswer::Failed(why) = answer else { panic!("{answer:?}") };
     assert!(why.contains("xdg-open"), "{why}");
+}
+
+/// A launcher that a command has stopped does not listen; what it is told waits in its socket.
+#[test]
+fn what_nobody_would_learn_of_is_not_done() {
+    let world = World::with(&["xdg-open"]);
+    let adapter = world.serving(&["browser"]);
+    let unheard = "refused: endow can't be told of more; wait a little\n";
+    let asked = (1..=600).find(|_| adapter.open("file:///x") == unheard).expect("refused");
+    assert_eq!(adapter.open(URL), unheard);
+    for _ in 1..asked {
+        assert!(adapter.news().refused.is_some());
+    }
+    assert_eq!(adapter.open(URL), "done\n");
+    assert_eq!(adapter.news().refused, None);
+    world.notes(1);
+}
+
+#[test]
+fn what_is_done_at_the_end_is_told() {
+    let world = World::with(&["xdg-open"]);
+    let adapter = world.serving(&["browser"]);
+    let mut client = adapter.connect();
+    client.write_all(&Request::Open(URL.to_owned()).encode()).expect("written");
+    // It reads this client's message, up to its end.
+    std::thread::sleep(Duration::from_millis(300));
+    adapter.fall_silent();
+    drop(client);
+    assert_eq!(adapter.news().what, URL);
+    assert!(adapter.is_gone());
+    world.notes(1);
 }

@@ -181,6 +181,18 @@ impl Adapter {
         serde_json::from_slice(&bytes[..length]).expect("json")
     }
 
+    /// The launcher says nothing more, and still listens.
+    pub(crate) fn fall_silent(&self) {
+        let launcher = self.launcher.as_ref().expect("it is there");
+        rustix::net::shutdown(launcher, rustix::net::Shutdown::Write).expect("shut");
+    }
+
+    /// Whether the launcher is told nothing more, for the adapter is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        let launcher = self.launcher.as_ref().expect("it is there");
+        recv(launcher, &mut [0; 1][..], RecvFlags::empty()).is_ok_and(|(length, _)| length == 0)
+    }
+
     /// Lets the launcher go; returns how long the adapter lives on.
     pub(crate) fn end(mut self) -> Duration {
         let start = Instant::now();
