@@ -8,13 +8,16 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::net::{Shutdown, shutdown};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long a client may go on to send what nobody wants.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it is looked at whether one is still there that has asked, and waits.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A stream that HTTP uses up, while its maker keeps it.
 #[derive(Clone, Debug)]
@@ -24,6 +27,14 @@ impl Client {
     /// Takes a stream.
     pub(super) fn new(stream: UnixStream) -> Self {
         Self(Arc::new(stream))
+    }
+
+    /// Waits until the client has closed its side. What it has said before stays to be read, and its end is no
+    /// event of its own meanwhile.
+    pub(super) async fn leaves(&self) {
+        while self.0.ready(Interest::READABLE).await.is_ok_and(|ready| !ready.is_read_closed()) {
+            sleep(PAUSE).await;
+        }
     }
 
     /// Says that nothing more is said, and listens for a while. A socket that is closed while it

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -70,7 +71,10 @@ impl Connection {
     /// Serves it to its end.
     pub(super) async fn serve(self) {
         let Self { host, tls, client, server, ending } = self;
-        let connected = tls.connect(&host, server).await;
+        let connecting = tls.connect(&host, server);
+        let Some(connected) = while_wanted(connecting, &client, ending.clone()).await else {
+            return;
+        };
         let made = match connected {
             Ok(stream) => begun(stream).await.map_err(|error| in_one_line(&error)),
             Err(error) => Err(in_one_line(&error)),
@@ -99,6 +103,22 @@ impl Connection {
         drop(timeout(TURNED_AWAY, refuse(&client, &Refusal::Busy)).await);
         client.part(ending).await;
     }
+}
+
+/// What becomes of something that is done for a client; nothing when that leaves, or the supervisor has enough, before.
+async fn while_wanted<T>(
+    work: impl Future<Output = T>,
+    client: &Client,
+    mut ending: watch::Receiver<()>,
+) -> Option<T> {
+    let (mut work, mut left) = (pin!(work), pin!(client.leaves()));
+    let mut ended = pin!(ending.changed());
+    poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending if left.as_mut().poll(cx).is_ready() => Poll::Ready(None),
+        Poll::Pending => ended.as_mut().poll(cx).map(|_| None),
+    })
+    .await
 }
 
 type Server = upstream::Connection<TokioIo<TlsStream<TcpStream>>, Incoming>;

@@ -1,6 +1,7 @@
 //! How it begins and ends.
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,30 @@ fn request_without_an_end_is_cut_off() {
     assert!(broker.ended_within(Duration::from_secs(10)).expect("it ends").success());
     assert!(start.elapsed() > Duration::from_secs(4));
     assert!(client.rest().is_empty());
+}
+
+#[test]
+fn handshake_under_way_is_given_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut broker = Broker::serving("");
+    let _client = broker.connect_to(silent.local_addr().expect("an address"));
+    let _server = silent.accept().expect("a connection");
+    std::thread::sleep(Duration::from_millis(300));
+    broker.let_go();
+    assert!(broker.ended_within(SOON).expect("it ends").success());
+}
+
+#[test]
+fn handshake_ends_with_the_client() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let broker = Broker::serving("");
+    let mut client = broker.connect_to(silent.local_addr().expect("an address"));
+    let (mut server, _) = silent.accept().expect("a connection");
+    server.set_read_timeout(Some(SOON)).expect("set");
+    client.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    std::thread::sleep(Duration::from_millis(300));
+    drop(client);
+    server.read_to_end(&mut Vec::new()).expect("its end");
 }
 
 #[test]
