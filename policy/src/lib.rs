@@ -101,8 +101,8 @@ pub use resolve::{ErrorKind, ResolveError, resolve};
 #[cfg(feature = "schema")]
 pub use schema::schema;
 pub use secret::{
-    Endpoint, Header, HeaderError, Secret, SecretEntry, SecretSource, SecretTable, SecretUse,
-    Server, ServerError, SourceError, WrittenSource, WrittenUse,
+    CARRYING, Endpoint, Header, HeaderError, Secret, SecretEntry, SecretSource, SecretTable,
+    SecretUse, Server, ServerError, SourceError, WrittenSource, WrittenUse, is_hop_by_hop,
 };
 pub use sparse::SparseFault;
 pub use ssh_agent::{SshAgent, SshAgentOrder, SshAgentTable};

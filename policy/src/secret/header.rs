@@ -36,18 +36,24 @@ pub enum HeaderError {
     Value,
 }
 
-/// Headers that say how a message is carried (RFC 9110, 7.6.1), and for whom.
-const OWN: &[&str] = &[
-    "connection",
+/// Headers that say how a message is carried and for whom, or that the broker sets itself.
+pub const CARRYING: [&str; 6] = [
+    "accept-encoding",
     "content-length",
     "expect",
     "host",
-    "keep-alive",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
+    "sec-websocket-extensions",
+    "sec-websocket-key",
 ];
+
+/// Headers that are about one connection and never go beyond it (RFC 9110, 7.6.1).
+const HOP_BY_HOP: [&str; 6] =
+    ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// Returns whether a header is about one connection. Its name has small letters, and `-` for every mark.
+pub fn is_hop_by_hop(name: &str) -> bool {
+    HOP_BY_HOP.contains(&name) || name.starts_with("proxy-")
+}
 
 impl Header {
     /// Reads a header.
@@ -87,7 +93,7 @@ impl Header {
 fn is_own(name: &str) -> bool {
     let fold = |it: char| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '-' };
     let name: String = name.chars().map(fold).collect();
-    OWN.contains(&name.as_str()) || name.starts_with("proxy-")
+    CARRYING.contains(&name.as_str()) || is_hop_by_hop(&name)
 }
 
 /// Returns whether a byte may be in a header's name (RFC 9110, 5.6.2).

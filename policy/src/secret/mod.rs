@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use header::{Header, HeaderError};
+pub use header::{CARRYING, Header, HeaderError, is_hop_by_hop};
 pub(crate) use placed::{place, tell};
 pub use server::{Server, ServerError};
 pub use source::{SecretSource, SourceError};

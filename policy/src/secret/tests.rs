@@ -42,6 +42,9 @@ fn headers() {
     header("Ä: {}", Err(HeaderError::Name));
     header("Host: {}", Err(HeaderError::Own));
     header("Transfer-Encoding: {}", Err(HeaderError::Own));
+    header("Accept-Encoding: {}", Err(HeaderError::Own));
+    header("Sec-WebSocket-Key: {}", Err(HeaderError::Own));
+    header("sec_websocket_extensions: {}", Err(HeaderError::Own));
     header("Transfer_Encoding: {}", Err(HeaderError::Own));
     header("proxy-authorization: {}", Err(HeaderError::Own));
     header("X: none", Err(HeaderError::Place));

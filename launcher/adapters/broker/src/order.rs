@@ -2,23 +2,13 @@
 
 use std::rc::Rc;
 
-use endow_policy::{BrokerOrder, BrokeredHost};
-use hyper::header::{self, HeaderName, HeaderValue};
+use endow_policy::{BrokerOrder, BrokeredHost, CARRYING, is_hop_by_hop};
+use hyper::header::{HeaderName, HeaderValue};
 use rustls::pki_types::ServerName;
 use zeroize::Zeroizing;
 
-use crate::proxy::{folded, is_hop_by_hop};
+use crate::proxy::folded;
 use crate::redact::{Needles, encoded};
-
-/// Headers that say how a message is carried, or that the broker sets itself.
-pub(crate) const CARRYING: [HeaderName; 6] = [
-    header::HOST,
-    header::CONTENT_LENGTH,
-    header::EXPECT,
-    header::ACCEPT_ENCODING,
-    header::SEC_WEBSOCKET_EXTENSIONS,
-    header::SEC_WEBSOCKET_KEY,
-];
 
 /// A host to which requests go, and what is added to them. It is not shown: it holds a secret.
 pub(crate) struct Host {
@@ -123,7 +113,7 @@ impl Sought {
 fn addable(name: &str) -> Option<HeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
     let plain = folded(&name);
-    let taken = CARRYING.iter().any(|it| *it == *plain) || is_hop_by_hop(&plain);
+    let taken = CARRYING.contains(&plain.as_str()) || is_hop_by_hop(&plain);
     (!taken).then_some(name)
 }
 

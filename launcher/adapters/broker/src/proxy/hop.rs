@@ -1,17 +1,10 @@
 //! Headers that are about one connection and never go beyond it (RFC 9110, 7.6.1).
 
+use endow_policy::is_hop_by_hop;
 use hyper::HeaderMap;
 use hyper::header::{self, HeaderName, HeaderValue};
 
 use super::alike;
-
-const FIXED: [&str; 6] =
-    ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
-
-/// Whether a header of this name, folded, is never passed on.
-pub(crate) fn is_hop_by_hop(name: &str) -> bool {
-    FIXED.contains(&name) || name.starts_with("proxy-")
-}
 
 /// Takes such headers away, and those that `Connection` names.
 pub(super) fn strip(headers: &mut HeaderMap) {

@@ -9,5 +9,4 @@ mod request;
 mod response;
 
 pub(crate) use alike::folded;
-pub(crate) use hop::is_hop_by_hop;
 pub(crate) use pass::Passage;

@@ -1,5 +1,6 @@
 //! Which requests are passed on, and how they are changed.
 
+use endow_policy::CARRYING;
 use hyper::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, HeaderValue, IF_RANGE,
     RANGE, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING, UPGRADE,
@@ -10,7 +11,7 @@ use hyper::{HeaderMap, Method, Version};
 use super::alike::{self, folded};
 use super::naming::is_naming;
 use super::{hop, path};
-use crate::order::{CARRYING, Host};
+use crate::order::Host;
 use crate::refusal::Refusal;
 
 /// Methods that repeat what they are sent, or lead to other servers.
@@ -104,7 +105,7 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
         headers.remove(CONTENT_LENGTH);
     }
     hop::strip(headers);
-    alike::remove_disguised(headers, |name| CARRYING.iter().any(|it| it == name));
+    alike::remove_disguised(headers, |name| CARRYING.contains(&name));
     headers.remove(EXPECT);
     alike::remove(headers, |name| OF_PARTS.iter().any(|it| it == name));
     if wish == Wish::WebSocket {
