@@ -101,10 +101,15 @@ pub(super) fn rewrite(parts: &mut Parts, host: &Host, wish: Wish) {
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
     let headers = &mut parts.headers;
-    if headers.contains_key(TRANSFER_ENCODING) {
+    let is_chunked = headers.contains_key(TRANSFER_ENCODING);
+    if is_chunked {
         headers.remove(CONTENT_LENGTH);
     }
     hop::strip(headers);
+    if is_chunked && [Method::GET, Method::HEAD].contains(&parts.method) {
+        // The client of hyper sends no body of these unless a header says that there is one.
+        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
     alike::remove_disguised(headers, |name| CARRYING.contains(&name));
     headers.remove(EXPECT);
     alike::remove(headers, |name| OF_PARTS.iter().any(|it| it == name));

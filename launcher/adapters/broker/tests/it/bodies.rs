@@ -47,6 +47,17 @@ fn upload_in_chunks_arrives_whole() {
     assert_eq!(header(&server.heads()[0], "content-length"), None);
 }
 
+/// As searches are asked for, by some.
+#[test]
+fn body_of_a_get_in_chunks_arrives() {
+    let (broker, server) = (Broker::serving(""), Server::start());
+    let mut client = broker.connect(&server);
+    client.write("GET /upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.write("5\r\nhello\r\n0\r\n\r\n");
+    assert_eq!(client.answer().text(), format!("5 {}", sum(b"hello")));
+    assert_eq!(client.get("/").status, 200);
+}
+
 #[test]
 fn empty_body_keeps_its_length() {
     let (broker, server) = (Broker::serving(""), Server::start());
