@@ -36,7 +36,7 @@ fn forms(text: &str) -> Vec<Zeroizing<String>> {
     let encoded = (0..3).flat_map(|shift| {
         [base64::<Base64Unpadded>(text, shift), base64::<Base64UrlUnpadded>(text, shift)]
     });
-    let hex = [UPPER, LOWER].map(|digits| for_url(text, digits));
+    let hex = FOR_URLS.iter().flat_map(|left| [UPPER, LOWER].map(|it| for_url(text, left, it)));
     encoded.filter(|it| it.len() >= SHORTEST).chain(hex).collect()
 }
 
@@ -53,12 +53,30 @@ fn base64<E: Encoding>(text: &str, shift: usize) -> Zeroizing<String> {
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 
-/// Returns a text as RFC 3986 has it in a part of a URL, 2.1 and 2.3.
-fn for_url(text: &str, digits: &[u8; 16]) -> Zeroizing<String> {
+/// What encoders for URLs leave as it is, beside letters, digits and `-._`. A blank among them stands for `+` in its place.
+const FOR_URLS: [&[u8]; 10] = [
+    // RFC 3986, 2.3, and Go's `PathEscape` and its whole paths.
+    b"~",
+    b"~$&+:=@",
+    b"~$&+,/:;=@",
+    // Python's `quote`.
+    b"~/",
+    // `encodeURIComponent` and `encodeURI` (ECMA-262, 19.2.6).
+    b"~!'()*",
+    b"~!'()*;/?:@&=+$,#",
+    // Forms: of browsers and Java, of Python and Go, and of PHP; the last is of older browsers' `escape`.
+    b"* ",
+    b"~ ",
+    b" ",
+    b"@*+/",
+];
+
+/// Returns a text as it stands in a part of a URL (RFC 3986, 2.1), where these characters are left.
+fn for_url(text: &str, left: &[u8], digits: &[u8; 16]) -> Zeroizing<String> {
     let mut written = Zeroizing::new(String::with_capacity(text.len() * 3));
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            written.push(byte.into());
+        if byte.is_ascii_alphanumeric() || b"-._".contains(&byte) || left.contains(&byte) {
+            written.push(if byte == b' ' { '+' } else { byte.into() });
         } else {
             let digit = |number: u8| char::from(digits[usize::from(number)]);
             written.extend(['%', digit(byte >> 4), digit(byte & 15)]);
@@ -124,7 +142,7 @@ mod tests {
         ] {
             let texts = all(credentials, &format!("Basic {credentials}"));
             let has = |text: &str| texts.iter().any(|it| it.as_str() == text);
-            assert!(has(key) && has(&for_url(key, UPPER)), "{key}");
+            assert!(has(key) && has(&for_url(key, b"~", UPPER)), "{key}");
             assert!(has(&base64::<Base64Unpadded>(key, 0)), "{key}");
             assert!(!has("user") && !has("x-oauth-basic"));
         }
@@ -133,6 +151,18 @@ mod tests {
     #[test]
     fn text_as_a_part_of_a_url() {
         assert!(has("a b/c=", "a%20b%2Fc%3D") && has("a b/c=", "a%20b%2fc%3d"));
+        // As Python's `quote`, Go's `PathEscape`, `encodeURIComponent`, `encodeURI` and forms write them.
+        for (text, form) in [
+            ("ab+/cd/Ef==", "ab%2B/cd/Ef%3D%3D"),
+            ("ab+/cd/Ef==", "ab+%2Fcd%2FEf=="),
+            ("it's (mine)!", "it's%20(mine)!"),
+            ("it's a/b <c>", "it's%20a/b%20%3Cc%3E"),
+            ("a b~*/", "a+b%7E*%2F"),
+            ("a b~*/", "a+b~%2a%2f"),
+            ("a b~*/", "a+b%7E%2A%2F"),
+        ] {
+            assert!(has(text, form), "{form}");
+        }
     }
 
     #[test]
