@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use super::environment::Environment;
 use super::process::{Adapter, AdapterError, End, Helper};
 
-/// The most requests that are kept; what came after them is counted.
+/// The most requests of one bridge that are kept of those that were done, and of those that were refused: refusals
+/// cost nothing, and push nothing else out. What came after them is counted.
 const NEWS_MAX: usize = 1_000;
 /// The longest order with all addresses: a message has room for as much (net.core.wmem_default, socket(7)).
 const ORDER_MAX: usize = 128 << 10;
@@ -25,8 +26,8 @@ pub(crate) struct Bridges {
 pub(crate) struct Asked {
     /// Each request, in order.
     pub(crate) list: Vec<BridgeNews>,
-    /// Whether there were more.
-    pub(crate) truncated: bool,
+    /// How many more there were.
+    pub(crate) left_out: usize,
 }
 
 impl Bridges {
@@ -93,10 +94,36 @@ fn read((text, with): (Vec<u8>, Vec<OwnedFd>)) -> Option<(BridgeNews, Option<Own
 
 impl Asked {
     fn add(&mut self, news: &BridgeNews) {
-        if self.list.len() < NEWS_MAX {
+        let is_alike = |it: &&BridgeNews| {
+            it.bridge == news.bridge && it.refused.is_some() == news.refused.is_some()
+        };
+        if self.list.iter().filter(is_alike).count() < NEWS_MAX {
             self.list.push(news.clone());
         } else {
-            self.truncated = true;
+            self.left_out += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_push_out_nothing_that_was_done() {
+        let news = |bridge: &str, refused: Option<&str>| BridgeNews {
+            bridge: bridge.to_owned(),
+            what: String::new(),
+            refused: refused.map(str::to_owned),
+            login: None,
+        };
+        let mut asked = Asked::default();
+        for _ in 0..NEWS_MAX + 2 {
+            asked.add(&news("browser", Some("no")));
+            asked.add(&news("clipboard", None));
+        }
+        asked.add(&news("browser", None));
+        assert_eq!(asked.list.last(), Some(&news("browser", None)));
+        assert_eq!((asked.list.len(), asked.left_out), (2 * NEWS_MAX + 1, 4));
     }
 }

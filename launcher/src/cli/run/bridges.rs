@@ -121,5 +121,8 @@ pub(crate) fn value(news: &BridgeNews) -> Value {
 /// Returns what the report says; nothing where no bridge was open.
 pub(crate) fn list(asked: Option<&Asked>) -> Value {
     let list = |asked: &Asked| asked.list.iter().map(value).collect::<Vec<Value>>();
-    asked.map_or(Value::Null, |it| json!({"list": list(it), "truncated": it.truncated}))
+    asked.map_or(
+        Value::Null,
+        |it| json!({"list": list(it), "truncated": it.left_out > 0, "left_out": it.left_out}),
+    )
 }
