@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use endow_policy::{AdapterAnswer, ORDER_MAX};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{RecvFlags, Shutdown, shutdown};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::Serialize;
+use serde_json::error::Category;
 use zeroize::Zeroizing;
 
 use super::environment::Environment;
@@ -39,6 +41,9 @@ pub(crate) enum AdapterError {
     /// It says that it can't serve.
     #[error("{0}")]
     Refused(String),
+    /// Its order can't be sent.
+    #[error("what it is told has more than {ORDER_MAX} bytes, in which each secret counts twice")]
+    TooLong,
     /// It ended, or said nothing.
     #[error("{} gives no answer", .0.display())]
     NoAnswer(PathBuf),
@@ -61,8 +66,13 @@ impl Adapter {
         environment: Environment<'_>,
     ) -> Result<Self, AdapterError> {
         let path = beside_endow(name)?;
+        if order.len() > ORDER_MAX {
+            return Err(AdapterError::TooLong);
+        }
         let started = || -> io::Result<Self> {
             let (ours, theirs) = socket::pair()?;
+            // The kernel takes twice as much (socket(7)), which the longest order needs.
+            set_socket_send_buffer_size(&ours, ORDER_MAX)?;
             let mut command = Command::new(&path);
             command.stdin(Stdio::from(theirs)).stdout(Stdio::null());
             environment.give(&mut command);
@@ -172,7 +182,12 @@ pub(super) fn secret_order(order: &impl Serialize) -> Result<Zeroizing<Vec<u8>>,
     let mut rest = message.as_mut_slice();
     let written = serde_json::to_writer(&mut rest, order);
     let left = rest.len();
-    written.map_err(|error| AdapterError::Refused(error.to_string()))?;
+    // Writing fails for want of room alone.
+    let failed = |error: serde_json::Error| match error.classify() {
+        Category::Io => AdapterError::TooLong,
+        _ => AdapterError::Refused(error.to_string()),
+    };
+    written.map_err(failed)?;
     message.truncate(ORDER_MAX - left);
     Ok(message)
 }
@@ -245,4 +260,26 @@ fn beside_endow(name: &str) -> Result<PathBuf, AdapterError> {
     let own = std::env::current_exe();
     own.map(|own| own.with_file_name(name))
         .map_err(|source| AdapterError::Start { path: name.into(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_that_are_too_long_together_are_told_as_that() {
+        let order = |length: usize| secret_order(&"x".repeat(length));
+        assert_eq!(order(ORDER_MAX - 2).expect("as much as fits").len(), ORDER_MAX);
+        assert!(matches!(order(ORDER_MAX - 1), Err(AdapterError::TooLong)));
+    }
+
+    #[test]
+    fn longest_order_can_be_sent() {
+        let (ours, theirs) = socket::pair().expect("a pair");
+        set_socket_send_buffer_size(&ours, ORDER_MAX).expect("set");
+        socket::send_at_once(&ours, &vec![b'x'; ORDER_MAX], &[]).expect("sent");
+        let mut bytes = vec![0; ORDER_MAX];
+        let (length, _) = socket::receive(&theirs, &mut bytes, RecvFlags::DONTWAIT).expect("it");
+        assert_eq!(length, ORDER_MAX);
+    }
 }

@@ -98,7 +98,7 @@ fn not_served(error: &AdapterError, withheld: &[String]) -> CommandError {
             let without = format!("it was started without {}", withheld.join(", "));
             if withheld.is_empty() { this } else { this.hint(without) }
         }
-        AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
+        AdapterError::Start { .. } | AdapterError::TooLong | AdapterError::NoAnswer(_) => this,
     }
 }
 

@@ -120,7 +120,7 @@ fn not_filtered(error: &AdapterError, chosen: &ChosenKeys) -> CommandError {
     match error {
         AdapterError::Missing(_) => this.lacking("endow-ssh-agent"),
         AdapterError::Refused(_) => this.hint("`ssh-add -l` lists the agent's keys"),
-        AdapterError::Start { .. } | AdapterError::NoAnswer(_) => this,
+        AdapterError::Start { .. } | AdapterError::TooLong | AdapterError::NoAnswer(_) => this,
     }
 }
 
