@@ -197,7 +197,8 @@ pub fn resolve(composed: &Composed, vars: &Vars) -> Result<Policy, ResolveError>
     let mut network = network(composed)?;
     let mut environment = composed.env.clone();
     let ssh_agent = ssh_agent::place(&composed.ssh_agent, vars.uid, &mut mounts, &mut environment)?;
-    let bridges = bridge::place(&composed.bridges, &mut mounts, &mut environment, &mut network)?;
+    let words = (&composed.bridges[..], composed.names_browser);
+    let bridges = bridge::place(words, &mut mounts, &mut environment, &mut network)?;
     published_once(&network.publish)?;
     // Behind the bridges: no secret is at a port that these publish.
     let secrets = secret::place(&composed.secrets, &mut network)?;

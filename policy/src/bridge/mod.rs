@@ -8,7 +8,7 @@ mod word;
 
 pub use kind::BridgeKind;
 pub use order::{BridgeNews, BridgeOrder, LOGIN_LASTS};
-pub(crate) use placed::place;
+pub(crate) use placed::{is_of_browser, place};
 pub use table::BridgesTable;
 pub use word::{Bridge, BridgeFault};
 

@@ -9,12 +9,13 @@ use crate::{
     Network, NetworkMode, Origin, PublishedPort, ResolveError, Stated,
 };
 
-/// Reads the words, and adds what the bridges need to the rest of the policy.
+/// Reads the words, and adds what the bridges need to the rest of the policy. A login has the browser as
+/// well, unless some source says of that what it opens, be it nothing.
 ///
 /// # Errors
 /// The policy has something else at the socket's place.
 pub(crate) fn place(
-    words: &[Stated<String>],
+    (words, names_browser): (&[Stated<String>], bool),
     mounts: &mut BTreeMap<GuestPath, MountSpec>,
     rules: &mut EnvironmentRules,
     network: &mut Network,
@@ -22,7 +23,7 @@ pub(crate) fn place(
     // Words were checked where they were read.
     let read = |word: &Stated<String>| Some(word.with(Bridge::parse(&word.value).ok()?));
     let mut bridges: Vec<Stated<Bridge>> = words.iter().filter_map(read).collect();
-    bridges.extend(implied(&bridges));
+    bridges.extend(implied(&bridges).filter(|_| !names_browser));
     for bridge in &bridges {
         match bridge.value {
             Bridge::Oauth(Some(port)) => publish(bridge.with(port), network),
@@ -48,11 +49,17 @@ pub(crate) fn place(
     Ok(bridges)
 }
 
+/// Returns whether a word is about the browser, be it taken back: without that, to take the one limit
+/// back would open all.
+pub(crate) fn is_of_browser(word: &str) -> bool {
+    let word = word.strip_prefix('!').unwrap_or(word);
+    matches!(Bridge::parse(word), Ok(Bridge::Browser(_)))
+}
+
 /// A login begins in a browser.
 fn implied(bridges: &[Stated<Bridge>]) -> Option<Stated<Bridge>> {
-    let has_browser = bridges.iter().any(|it| matches!(it.value, Bridge::Browser(_)));
     let login = bridges.iter().find(|it| matches!(it.value, Bridge::Oauth(_)));
-    login.filter(|_| !has_browser).map(|login| login.with(Bridge::Browser(None)))
+    login.map(|login| login.with(Bridge::Browser(None)))
 }
 
 /// The browser outside finds the port at the same number. On the host's network it does anyway.

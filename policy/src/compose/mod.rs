@@ -21,6 +21,7 @@ pub use projects::project_directories;
 pub(crate) use remote::ComposedRemote;
 pub(crate) use secrets::{ComposedSecret, ComposedSecrets};
 
+use crate::bridge::is_of_browser;
 use crate::pattern::{FEWER, Load};
 use crate::place::{PlaceError, Places};
 use crate::{
@@ -212,6 +213,8 @@ pub struct Composed {
     pub(crate) secrets: ComposedSecrets,
     pub(crate) ssh_agent: SshAgent,
     pub(crate) bridges: Vec<Stated<String>>,
+    /// Whether a source has a word about the browser's bridge, also one that is taken back by now.
+    pub(crate) names_browser: bool,
     pub(crate) limits: LimitsTable,
     pub(crate) state: StateTable,
     pub(crate) allow: Vec<Stated<String>>,
@@ -275,6 +278,7 @@ impl Composed {
         secrets::push(&mut self.secrets, file, &places)?;
         ssh_agent::push(&mut self.ssh_agent, &file.ssh_agent, &places)?;
         lists::edit(&mut self.bridges, &file.bridges.open);
+        self.names_browser |= file.bridges.open.iter().any(|word| is_of_browser(&word.value));
         if let Some(chdir) = &file.chdir {
             self.chdir = Some(chdir.with(absolute(&places, chdir)?.to_guest()));
         }

@@ -55,6 +55,24 @@ fn login_has_a_port_and_a_browser() {
     assert!(!limited.contains("browser (") && limited.contains("browser:a.example"), "{limited}");
 }
 
+/// Who takes a limit back does not open what it kept closed.
+#[test]
+fn login_has_no_browser_where_a_word_about_it_was_taken_back() {
+    let user = "[bridges]\nopen = [\"browser:a.example\", \"oauth\"]";
+    for (words, open) in [
+        (&["!browser:a.example"][..], ""),
+        (&["!browser"], "browser:a.example:443"),
+        (&["!browser:a.example", "browser:b.example"], "browser:b.example:443"),
+        (&["!browser:a.example", "browser"], "browser "),
+    ] {
+        let said = merged(user, "", words);
+        let browsers: Vec<&str> = said.lines().filter(|it| it.starts_with("browser")).collect();
+        assert_eq!(browsers.len(), usize::from(!open.is_empty()), "{said}");
+        assert!(said.contains("oauth (") && said.contains(open), "{said}");
+    }
+    assert!(!merged("", "", &["oauth", "!browser"]).contains("browser ("));
+}
+
 #[test]
 fn login_without_a_port_publishes_none_before_it_begins() {
     insta::assert_snapshot!(merged("", "", &["oauth"]), @r"
