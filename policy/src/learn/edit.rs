@@ -15,6 +15,9 @@ use crate::{HostPath, PolicyFile, Vars};
 const MARK: &str = "endow-learn-comment-";
 /// The text of a file that does not exist yet.
 const NEW: &str = "# What commands of this project may see and do. Proposed by `endow learn`; read it, then accept it\n# with `endow trust`. A line that begins with `#` and no blank is no grant.\nversion = 1\n";
+/// Stands where `mode = "none"` was.
+const NO_MODE: &str =
+    "# no `mode = \"none\"` any more: hosts that weaker layers allow count here again";
 /// A list with more entries than this has a line for each.
 const SHORT: usize = 3;
 
@@ -74,9 +77,11 @@ fn put(
         Suggested::Profile(_) => push(list(root, "extends")?, line, mark),
         Suggested::Host(_) => {
             let network = table(root, "network")?;
-            // Entries of `allow` imply the mode, and stand beside no other.
-            network.remove("mode");
+            let was_none = mark.is_none() && without_mode(network);
             push(list(network, "allow")?, line, mark);
+            if was_none {
+                tell_of_others(network);
+            }
         }
         Suggested::Call(_) => push(list(table(root, "process")?, "allow")?, line, mark),
         Suggested::Workspace => replace(table(root, "workspace")?, "access", How::Cow),
@@ -86,6 +91,20 @@ fn put(
         },
     }
     Ok(())
+}
+
+/// Takes the mode out: entries of `allow` imply it, and stand beside no other; a comment does neither.
+/// Returns whether it kept what weaker layers allow from counting.
+fn without_mode(network: &mut Table) -> bool {
+    network.remove("mode").is_some_and(|mode| mode.as_str() == Some("none"))
+}
+
+/// Says what else counts since the mode is gone.
+fn tell_of_others(network: &mut Table) {
+    let Some(mut key) = network.key_mut("allow") else { return };
+    let before = key.leaf_decor().prefix().and_then(RawString::as_str).unwrap_or_default();
+    let before = format!("{before}{NO_MODE}\n");
+    key.leaf_decor_mut().set_prefix(before);
 }
 
 /// Returns a table of the file. One in braces becomes one with a line for each entry, and keeps the

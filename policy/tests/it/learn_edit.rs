@@ -1,7 +1,7 @@
 //! Proposals in the text of a file, the rest of which stays.
 
-use endow_policy::AllowWord;
 use endow_policy::learn::Need;
+use endow_policy::{AllowWord, NetworkMode};
 
 use crate::harness::vars;
 use crate::learn::{changed, host, read, write};
@@ -51,6 +51,27 @@ fn reason_of_a_line_is_that_of_what_it_says_now() {
         let new = changed(Some(&with(before)), &[write("/srv/a")]);
         assert_eq!(new, with(after).replace("\"ro\"", "\"cow\""));
     }
+}
+
+/// What is no grant opens nothing, and what opens more than it names says so.
+#[test]
+fn mode_of_the_network_goes_for_a_grant_alone() {
+    let inner = host("10.0.0.1:80");
+    for text in [
+        "version = 1\n[network]\nmode = \"none\" # none\n",
+        "version = 1\nnetwork.mode = \"none\"\n",
+        "version = 1\nnetwork = { mode = \"none\" }\n",
+    ] {
+        let new = changed(Some(text), std::slice::from_ref(&inner));
+        assert!(new.contains("\"none\"") && new.contains("#\"10.0.0.1:80\""), "{new}");
+        assert_eq!(policy(Some(&new), &vars()).network.mode, NetworkMode::None, "{new}");
+        let new = changed(Some(text), &[inner.clone(), host("b.example.com")]);
+        assert_eq!(policy(Some(&new), &vars()).network.mode, NetworkMode::Allow, "{new}");
+        assert_eq!(new.matches("# no `mode = \"none\"` any more").count(), 1, "{new}");
+    }
+    let text = "version = 1\n[network]\nmode = \"allow\"\n";
+    let new = changed(Some(text), &[host("b.example.com")]);
+    assert_eq!(new, "version = 1\n[network]\nallow = [\"b.example.com\"]\n");
 }
 
 /// Each way of writing a table and a list is a policy afterwards.
