@@ -16,6 +16,7 @@ const AGENT: &str = "state and logins of a coding agent";
 const SHELL: &str = "run by shells and sessions of yours, and often with secrets";
 const CONTAINERS: &str = "whoever reaches it rules the machine";
 const SESSION: &str = "a door to your session";
+const LISTENER: &str = "whatever listens there acts outside";
 const PEOPLE: &str = "mail and messages";
 const WALLET: &str = "keys to money";
 const MACHINE: &str = "the machine's own";
@@ -160,6 +161,7 @@ pub(super) struct Dangers {
     toolchains: Vec<Toolchain>,
     deny: Option<PatternSet>,
     protect: Option<PatternSet>,
+    workspace: Option<GuestPath>,
 }
 
 impl Dangers {
@@ -181,6 +183,7 @@ impl Dangers {
             toolchains: Toolchain::all(vars),
             deny: compiled(&policy.deny),
             protect: compiled(&policy.protect),
+            workspace: policy.workspace.clone(),
             homes,
         }
     }
@@ -190,6 +193,7 @@ impl Dangers {
         self.of_place(at)
             .or_else(|| matches(self.deny.as_ref(), at).then(|| "a name that is denied".to_owned()))
             .or_else(|| self.of_change(at, usage))
+            .or_else(|| self.of_listener(at, usage).map(str::to_owned))
     }
 
     /// Returns the dangerous place that a path lies in.
@@ -210,6 +214,12 @@ impl Dangers {
         }
         let held = self.places.iter().find(|(place, _)| place.is_within(at));
         held.map(|(place, why)| format!("holds {place}: {why}"))
+    }
+
+    /// Agents, terminals and editors of the user listen under names that no table has.
+    fn of_listener(&self, at: &GuestPath, usage: Usage) -> Option<&'static str> {
+        let is_of_project = self.workspace.as_ref().is_some_and(|it| at.is_within(it));
+        (usage == Usage::Connect && !is_of_project).then_some(LISTENER)
     }
 
     /// A change has reach beyond the command when others run or obey what is changed.

@@ -65,11 +65,36 @@ fn single_paths_are_their_own_lines() {
         &[
             read("/srv/a/one"),
             write("/srv/a/two"),
-            need("/srv/db/sock", Usage::Connect, What::Socket),
+            need("/home/u/src/app/db/sock", Usage::Connect, What::Socket),
         ],
         "\n[mounts]\n\"/srv/a/one\" = \"ro\"  # read\n\"/srv/a/two\" = \"cow\"  # changed\n\
-         \"/srv/db/sock\" = { socket = true }  # connected to\n",
+         \"~/src/app/db/sock\" = { socket = true }  # connected to\n",
     );
+}
+
+/// Agents, terminals and editors listen where nobody can list them.
+#[test]
+fn sockets_outside_of_the_workspace_are_comments() {
+    let socket = |path| need(path, Usage::Connect, What::Socket);
+    let names = ["/tmp/ssh-a/agent.77", "/tmp/tmux-1005/default", "/srv/db/sock"];
+    for name in names {
+        check(
+            &[socket(name)],
+            &format!(
+                "\n[mounts]\n#\"{name}\" = {{ socket = true }}  # connected to: whatever listens there \
+                 acts outside\n"
+            ),
+        );
+    }
+    let linked = PathNeed {
+        at: guest("/home/u/src/app/sock"),
+        usage: Usage::Connect,
+        what: What::Socket,
+        leads_to: Some(guest("/tmp/tmux-1005/default")),
+        hidden: false,
+    };
+    let text = changed(None, &[Need::Path(linked)]);
+    assert!(text.contains("\n#\"~/src/app/sock\""), "{text}");
 }
 
 #[test]
