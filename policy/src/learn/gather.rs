@@ -2,13 +2,17 @@
 //! what nobody should see.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::danger::Dangers;
-use super::need::{PathNeed, Usage, What};
+use super::need::{PathNeed, Usage};
 use crate::GuestPath;
 
 /// How many names of a directory, each asked for, stand for the whole directory.
 const MANY: usize = 4;
+
+/// What was asked for, each with the place that links lead to.
+type Names<'a> = BTreeMap<&'a GuestPath, Option<&'a GuestPath>>;
 
 /// A mount that gives one need or several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +36,10 @@ pub(super) fn gather(needs: &[&PathNeed], dangers: &Dangers) -> Vec<Place> {
 
 fn places(needs: &[&PathNeed], usage: Usage, dangers: &Dangers) -> Vec<Place> {
     let of_usage = needs.iter().filter(|need| need.usage == usage);
-    let names: BTreeMap<GuestPath, What> =
-        of_usage.map(|need| (need.at.clone(), need.what)).collect();
-    let mut tops: BTreeSet<GuestPath> = outermost(names.keys());
+    let names: Names<'_> = of_usage.map(|need| (&need.at, need.leads_to.as_ref())).collect();
+    let mut tops: BTreeSet<GuestPath> = outermost(names.keys().copied());
     if usage != Usage::Connect {
-        while let Some(directory) = crowded(&tops, usage, dangers) {
+        while let Some(directory) = crowded(&tops, &names, (usage, dangers)) {
             tops.retain(|at| !at.is_within(&directory));
             tops.insert(directory);
         }
@@ -57,14 +60,33 @@ fn outermost<'a>(names: impl Iterator<Item = &'a GuestPath>) -> BTreeSet<GuestPa
 }
 
 /// Returns the deepest directory of which many names were asked for and that may be granted.
-fn crowded(tops: &BTreeSet<GuestPath>, usage: Usage, dangers: &Dangers) -> Option<GuestPath> {
+fn crowded(
+    tops: &BTreeSet<GuestPath>,
+    names: &Names<'_>,
+    (usage, dangers): (Usage, &Dangers),
+) -> Option<GuestPath> {
     let mut counts: BTreeMap<GuestPath, usize> = BTreeMap::new();
     for directory in tops.iter().filter_map(GuestPath::parent) {
         *counts.entry(directory).or_default() += 1;
     }
     let crowded = counts.into_iter().filter(|(_, count)| *count >= MANY);
-    let safe = crowded.filter(|(at, _)| is_safe(at, usage, dangers));
+    let safe = |at: &GuestPath| is_safe(at, usage, dangers);
+    let safe = crowded.filter(|(at, _)| safe(at) && real_places(at, names).iter().all(safe));
     safe.map(|(at, _)| at).max_by_key(|at| at.as_bytes().len())
+}
+
+/// Returns where a directory may be, by where links led from names below it: it may be a link itself, to
+/// what its own name says nothing of.
+fn real_places(directory: &GuestPath, names: &Names<'_>) -> BTreeSet<GuestPath> {
+    let below =
+        names.range::<GuestPath, _>(directory..).take_while(|(at, _)| at.is_within(directory));
+    below.filter_map(|(at, to)| above((*to)?, at.below(directory)?)).collect()
+}
+
+/// Takes the names off a path that lead there from the directory, or the last one where others do.
+fn above(to: &GuestPath, below: &Path) -> Option<GuestPath> {
+    let depth = if to.as_path().ends_with(below) { below.iter().count() } else { 1 };
+    GuestPath::new(to.as_path().ancestors().nth(depth)?).ok()
 }
 
 /// Directly below the root stands too much to be granted by guess.

@@ -116,6 +116,32 @@ fn directories_of_many_programs_are_never_granted() {
     }
 }
 
+/// A directory that is a link is granted where neither its name nor its place is one for many.
+#[test]
+fn linked_directories_are_judged_where_they_are() {
+    let linked = |directory: &str, real: &str, below: &str| {
+        Need::Path(PathNeed {
+            at: guest(&format!("{directory}/{below}")),
+            usage: Usage::Read,
+            what: What::File,
+            leads_to: Some(guest(&format!("{real}/{below}"))),
+            hidden: false,
+        })
+    };
+    for (real, within, is_granted) in [
+        ("/home/u/.config", "", false),
+        ("/home/u", "", false),
+        ("/data", "", false),
+        ("/srv/data/set", "", true),
+        ("/home/u/.config", "in/", true),
+    ] {
+        let names = ["a", "b", "c", "d"].map(|name| format!("{within}{name}"));
+        let text = changed(None, &names.map(|name| linked("/home/u/cfg", real, &name)));
+        let lines = text.matches("= \"ro\"").count();
+        assert_eq!(lines, if is_granted { 1 } else { 4 }, "{real} {text}");
+    }
+}
+
 /// Looking at a directory on the way to a file asks for no more than the file.
 #[test]
 fn way_to_a_path_is_not_asked_for() {
