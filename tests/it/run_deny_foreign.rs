@@ -95,10 +95,10 @@ fn advice_to_deny_a_name_there_holds() {
     for name in ["vendor/.env", ".git/x"] {
         let why =
             |options: &[&str]| said(&mut world.endow([&["why"], options, &[name]].concat())).stdout;
-        let advice = format!("--deny '{name}'");
+        let advice = format!("--deny /{name}\n");
         assert!(why(&[]).contains(&advice), "{}", why(&[]));
-        let denied = why(&["--deny", name]);
+        let denied = why(&["--deny", &format!("/{name}")]);
         assert!(denied.starts_with("absent: read"), "{denied}");
-        assert!(denied.contains(&format!("deny {name} (--deny {name})")), "{denied}");
+        assert!(denied.contains(&format!("deny /{name} (--deny /{name})")), "{denied}");
     }
 }

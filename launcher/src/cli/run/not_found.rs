@@ -11,6 +11,7 @@ use super::outcome::hiding;
 use crate::cli::error::CommandError;
 use crate::cli::stages::Planned;
 use crate::plan::step::ExecSpec;
+use crate::plan::why::undeny;
 use crate::probe::real_path::without_dots;
 use crate::probe::small_file::{Links, SmallFile};
 
@@ -125,7 +126,7 @@ fn missing(
         Led::To(host) => {
             let pattern = hiding(&host, planned).unwrap_or_default();
             let error = error.cause(format!("{named}, which a deny pattern hides: {pattern}"));
-            return error.hint(format!("--deny '!{pattern}'"));
+            return error.hint(undeny(&pattern));
         }
         Led::IntoTree(tree) => {
             let lacks = "does not have it, or not what it needs itself";

@@ -15,6 +15,7 @@ use crate::cli::output::Output;
 use crate::cli::stages::Planned;
 use crate::cli::stages::installation;
 use crate::plan::step::ExecSpec;
+use crate::plan::why::undeny;
 use crate::supervise::{Counted, Ended, Outcome};
 use crate::sys;
 
@@ -114,7 +115,7 @@ fn with_grant(error: SpawnError, planned: &Planned) -> CommandError {
     let found = installation::on_host(name, &planned.surroundings);
     if let Some(pattern) = found.as_deref().and_then(|path| hiding(path, planned)) {
         let error = error.cause(format!("a deny pattern hides it: {pattern}"));
-        return error.hint(format!("--deny '!{pattern}'"));
+        return error.hint(undeny(&pattern));
     }
     if name.is_empty() {
         return error.cause("its name is empty");

@@ -9,6 +9,7 @@ use endow_policy::{BackendSpec, GuestPath, HostPath, Made, MountClass, Policy, P
 use super::Operation;
 use super::answer::{Answer, Layer, Verdict};
 use super::decide::{Judge, Refusals, Rules};
+use super::denied::{deny, undeny};
 use super::entry::HostTree;
 use super::leads::wanted;
 use super::node::{Missing, Node, NodeOrigin};
@@ -307,9 +308,7 @@ impl<'a> Questions<'a> {
         };
         match layer {
             Layer::Deny if self.is_socket(&outcome.at) => self.socket(&outcome.at),
-            Layer::Deny => {
-                self.hiding_rule(&outcome.at).map(|(pattern, _)| format!("--deny '!{pattern}'"))
-            }
+            Layer::Deny => self.hiding_rule(&outcome.at).map(|(pattern, _)| undeny(&pattern)),
             Layer::Kind if operation == Operation::Connect => self.deaf(outcome),
             Layer::View => match self.protecting_unmade(outcome, operation) {
                 Some(rule) => Some(unprotect(rule)),
@@ -421,7 +420,7 @@ impl<'a> Questions<'a> {
             _ if spec.class == MountClass::System || below.as_os_str().is_empty() => {
                 Some(format!("{:?} = false under [mounts] of a policy file", spec.at.to_string()))
             }
-            _ => Some(format!("--deny '{}'", below.display())),
+            _ => deny(below),
         }
     }
 }
