@@ -41,7 +41,8 @@ pub(super) fn narrows(entry: &MountEntry, places: &Places<'_>, view: &View) -> b
 }
 
 /// Returns whether an empty directory only hides something: in the place of the workspace it would lose what the command
-/// does, and in that of another it may not be larger, or run programs where that one does not.
+/// does, above the start another would be the workspace, and in that of another it may not be larger, or run programs
+/// where that one does not.
 fn hides(entry: &MountEntry, at: &GuestPath, view: &View) -> bool {
     let is_no_larger = view.at(at).is_none_or(|before| match &before.backend {
         BackendSpec::Memory { size_bytes, inodes, .. } => {
@@ -51,7 +52,7 @@ fn hides(entry: &MountEntry, at: &GuestPath, view: &View) -> bool {
         BackendSpec::Private { .. } => keeps_programs_out(before.options, entry.options),
         _ => true,
     });
-    is_no_larger && !view.is_workspace(at)
+    is_no_larger && !view.is_workspace(at) && !view.holds_start(at)
 }
 
 fn keeps_programs_out(before: MountOptions, now: MountOptions) -> bool {

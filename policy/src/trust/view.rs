@@ -43,6 +43,13 @@ impl View {
         mount.class == MountClass::System && self.start.to_guest().is_within(&mount.at)
     }
 
+    /// Returns whether the command would start in a place that lies in the mount which holds its start.
+    pub(super) fn holds_start(&self, place: &GuestPath) -> bool {
+        let start = self.start.to_guest();
+        let holder = covering(&start, &self.mounts);
+        start.is_within(place) && holder.is_some_and(|it| place.is_within(&it.at))
+    }
+
     /// Returns what stands at a place.
     pub(super) fn at(&self, place: &GuestPath) -> Option<&MountSpec> {
         self.mounts.get(place)

@@ -19,3 +19,4 @@ mod schema;
 mod secrets;
 mod ssh_agent;
 mod trust;
+mod trust_mounts;
