@@ -71,6 +71,8 @@ fn lowers(entry: &MountEntry, host: &HostPath, before: &MountSpec) -> bool {
     let same = matches!(&before.backend, BackendSpec::Physical { host: h } if h == host);
     let options = before.options.socket == entry.options.socket
         && (before.options.nodeny || !entry.options.nodeny)
+        // Where the source is absent, what lies below would show in place of the mount's error.
+        && (before.options.optional || !entry.options.optional)
         && keeps_programs_out(before.options, entry.options);
     // What is dropped reaches the host no more than what is never written.
     let dropped = entry.options.discard || entry.access == Access::Ro;

@@ -28,3 +28,15 @@ fn memory_of_a_project_takes_no_grant_from_the_start() {
     assert!(grants("[mounts]\n\"~/src\" = { access = \"cow\", sync = \"discard\" }", "a"));
     assert!(grants("[mounts]\n\"~\" = \"ro\"", "~/src"));
 }
+
+/// Without its source the mount would be none, and show what it hides.
+#[test]
+fn a_mount_that_is_needed_stays_so() {
+    let needed = "[mounts]\n\"~/src/app/keys\" = { host = \"/empty\" }".to_owned();
+    let grants = |user: &str, project: &str| gives(user, project, &vars());
+    let optional = needed.replace(" }", ", optional = true }");
+    assert!(grants(&needed, &optional));
+    assert!(!grants(&needed, &needed), "control");
+    assert!(!grants(&optional, &optional), "control");
+    assert!(!grants(&optional, &needed), "control");
+}
