@@ -1,5 +1,6 @@
 //! What counts of the file of an enclosing project, whoever wrote it and whether it is trusted or not: what takes away.
 
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -16,15 +17,15 @@ use crate::{
 /// Returns a file with those entries alone that give nothing, measured by the weaker layers and by what a run shows without it.
 pub fn narrowed(file: &PolicyFile, weaker: &Composed, view: &View, vars: &Vars) -> PolicyFile {
     let places = Places::of(file, vars);
-    let way = way(file, vars);
+    let ways = ways(file, view, vars);
     let mounts = file.mounts.iter().filter(|it| mounts::narrows(it, &places, view));
     PolicyFile {
         name: file.name.clone(),
         kind: file.kind,
         directory: file.directory.clone(),
         mounts: mounts.cloned().collect(),
-        deny: patterns(&file.deny, &way),
-        protect: patterns(&file.protect, &way),
+        deny: patterns(&file.deny, &ways),
+        protect: patterns(&file.protect, &ways),
         env: EnvTable {
             pass: list(&file.env.pass, |word| keeps_set(word, weaker)),
             drop: list(&file.env.drop, adds),
@@ -55,27 +56,34 @@ fn list(all: &[Stated<String>], narrows: impl Fn(&str) -> bool) -> Vec<Stated<St
     all.iter().filter(|entry| narrows(&entry.value)).cloned().collect()
 }
 
-/// Returns the names that lead from the directory of a file to the project.
-fn way(file: &PolicyFile, vars: &Vars) -> Vec<Vec<u8>> {
-    let project = vars.git_root.as_ref().unwrap_or(&vars.cwd).as_path();
-    let above =
-        file.directory.as_ref().and_then(|above| project.strip_prefix(above.as_path()).ok());
-    let names = above.into_iter().flat_map(Path::iter);
-    names.map(|name| name.as_bytes().to_vec()).collect()
+/// The names that lead from the directory of a file to a root from which patterns count; none where they count as written.
+type Way = Vec<Vec<u8>>;
+
+/// Returns the ways to the workspace's root, whichever that is, and to mounts that show the file's own directory: there
+/// they count as they do while no project is nearer than the file.
+fn ways(file: &PolicyFile, view: &View, vars: &Vars) -> Vec<Way> {
+    let Some(directory) = &file.directory else { return vec![Way::new()] };
+    let project = vars.git_root.as_ref().unwrap_or(&vars.cwd);
+    let names = view.workspace().unwrap_or(project).below(directory).into_iter();
+    let way = names.flat_map(Path::iter).map(|name| name.as_bytes().to_vec()).collect();
+    let is_shown = view.shows(directory);
+    [way].into_iter().chain(is_shown.then(Way::new)).collect()
 }
 
-/// Returns the same patterns as they count from the project's root on: those of another part of the tree are left out.
-fn patterns(table: &PatternTable, way: &[Vec<u8>]) -> PatternTable {
+/// Returns the same patterns as they count from these roots on: those of another part of the tree are left out.
+fn patterns(table: &PatternTable, ways: &[Way]) -> PatternTable {
     let added = list(&table.patterns, adds).into_iter();
-    let below = added.flat_map(|it| {
-        let all = choices(&it.value, way);
-        let below = all.iter().filter_map(|pattern| below(pattern, way));
-        below.map(|value| Stated { value, ..it.clone() }).collect::<Vec<_>>()
+    let all = added.flat_map(|it| {
+        let values = ways.iter().flat_map(|way| on(&it.value, way));
+        let values: BTreeSet<String> = values.collect();
+        values.into_iter().map(move |value| Stated { value, ..it.clone() })
     });
-    PatternTable {
-        patterns: below.collect(),
-        defaults: table.defaults.clone().filter(|it| it.value),
-    }
+    PatternTable { patterns: all.collect(), defaults: table.defaults.clone().filter(|it| it.value) }
+}
+
+/// Returns all that a pattern says at the end of a way.
+fn on(pattern: &str, way: &[Vec<u8>]) -> Vec<String> {
+    choices(pattern, way).iter().filter_map(|choice| below(choice, way)).collect()
 }
 
 /// Returns what a pattern stands for where its parts count one by one: braces may hold several.

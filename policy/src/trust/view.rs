@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::compose::Composed;
 use crate::resolve::mounts;
 use crate::workspace::{covering, default_workspace, place};
-use crate::{GuestPath, HostPath, MountClass, MountSpec, Vars};
+use crate::{BackendSpec, GuestPath, HostPath, MountClass, MountSpec, Vars};
 
 /// The mounts that the weaker layers and the flags make together, the workspace among them: the flags are stronger than a
 /// project's file, but not where that one makes another directory the workspace, or takes away what hides a part of theirs.
@@ -15,6 +15,8 @@ pub struct View {
     /// Where the workspace stands, would stand by default, and where the command starts.
     places: Vec<GuestPath>,
     start: HostPath,
+    /// The directory that the workspace shows.
+    workspace: Option<HostPath>,
     /// Whether a pattern of what is denied, protected or written back counts from the workspace's root.
     is_anchored: bool,
 }
@@ -24,12 +26,26 @@ impl View {
     pub fn of(others: &Composed, vars: &Vars) -> Self {
         let mut mounts = mounts(others);
         // Without a place for the command the run does not start, whatever the file says.
-        drop(place(others, vars, &mut mounts));
+        let placed = place(others, vars, &mut mounts).ok().and_then(|it| it.workspace);
+        let workspace = placed.and_then(|at| mounts.get(&at).and_then(source).cloned());
         let workspaces = mounts.values().filter(|mount| mount.class == MountClass::Workspace);
         let default = default_workspace(vars).ok().map(|path| path.to_guest());
         let places = workspaces.map(|mount| mount.at.clone()).chain(default);
         let places = places.chain([vars.cwd.to_guest()]).collect();
-        Self { mounts, places, start: vars.cwd.clone(), is_anchored: others.is_anchored() }
+        let (start, is_anchored) = (vars.cwd.clone(), others.is_anchored());
+        Self { mounts, places, start, workspace, is_anchored }
+    }
+
+    /// Returns the directory that the workspace shows.
+    pub(super) fn workspace(&self) -> Option<&HostPath> {
+        self.workspace.as_ref()
+    }
+
+    /// Returns whether a grant shows a directory.
+    pub(super) fn shows(&self, directory: &HostPath) -> bool {
+        let grants = self.mounts.values().filter(|it| it.class != MountClass::System);
+        let mut sources = grants.filter_map(source);
+        sources.any(|host| directory.is_within(host))
     }
 
     /// Returns whether another root of the workspace would change what patterns mean.
@@ -67,4 +83,9 @@ impl View {
         self.places.iter().any(|it| place.is_within(it))
             || above.is_some_and(|it| !it.backend.is_made_empty())
     }
+}
+
+fn source(mount: &MountSpec) -> Option<&HostPath> {
+    let BackendSpec::Physical { host } = &mount.backend else { return None };
+    Some(host)
 }

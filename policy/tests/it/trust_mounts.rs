@@ -1,6 +1,6 @@
-//! Mounts of a project file that is not trusted.
+//! Mounts of a project file that is not trusted, and what of an enclosing one holds by what is mounted.
 
-use endow_policy::{FileKind, Vars, View, compose, judge};
+use endow_policy::{FileKind, Vars, View, compose, judge, narrowed};
 
 use crate::harness::*;
 
@@ -39,4 +39,29 @@ fn a_mount_that_is_needed_stays_so() {
     assert!(!grants(&needed, &needed), "control");
     assert!(!grants(&optional, &optional), "control");
     assert!(!grants(&optional, &needed), "control");
+}
+
+/// Returns the patterns that hold of the file of the project around `sub`, a repository, in a run there.
+fn patterns_in_sub(user: &str) -> Vec<String> {
+    let sub = host("/home/u/src/app/sub");
+    let vars = Vars { cwd: sub.clone(), git_root: Some(sub), ..vars() };
+    let weaker = compose(&crate::harness::user(user), &vars).expect("composes");
+    let deny = "[deny]\npatterns = [\"secrets/x\", \"{sub,lib}/key\", \"*.pem\"]";
+    let file = text(FileKind::Project, deny);
+    let narrowed = narrowed(&file, &weaker, &View::of(&weaker, &vars), &vars);
+    narrowed.deny.patterns.iter().map(|it| it.value.clone()).collect()
+}
+
+/// A command makes a directory a repository, and the run shows as much as before.
+#[test]
+fn patterns_of_an_enclosing_project_hold_where_a_grant_shows_it() {
+    assert_eq!(patterns_in_sub(""), ["/key", "*.pem"], "control");
+    let written = ["secrets/x", "{sub,lib}/key", "*.pem"];
+    for mount in
+        ["\"~/src/app\" = \"cow\"", "\"~/src\" = \"ro\"", "\"/work\" = { host = \"~/src/app\" }"]
+    {
+        assert_eq!(patterns_in_sub(&format!("[mounts]\n{mount}")), written, "{mount}");
+    }
+    let both = "[mounts]\n\"~/src/app\" = \"ro\"\n\"~/src/app/sub\" = \"cow\"";
+    assert_eq!(patterns_in_sub(both), ["secrets/x", "/key", "{sub,lib}/key", "*.pem"]);
 }
