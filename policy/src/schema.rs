@@ -327,7 +327,7 @@ image!(
     /// Where builds share results.
     Remote {
         url: Word,
-        instance: Word,
+        instance: String,
         mode: RemoteMode,
         token: TextOrTable,
         ca: Word,

@@ -34,6 +34,14 @@ fn schema_accepts_what_the_parser_accepts() {
 }
 
 #[test]
+fn schema_accepts_the_default_of_an_instance() {
+    let validator = jsonschema::validator_for(&schema()).expect("a schema");
+    let text = b"version = 1\n[remote]\ninstance = \"\"\n";
+    assert!(parses(text));
+    assert_eq!(accepts(&validator, text), Some(true));
+}
+
+#[test]
 fn schema_refuses_unknown_keys_and_wrong_types() {
     let validator = jsonschema::validator_for(&schema()).expect("a schema");
     let mut refused = 0;
