@@ -28,6 +28,9 @@ pub enum PlanError {
     /// Two entries of one source stand at one path, to which links led.
     #[error("mounted twice: {at}")]
     MountedTwice { at: GuestPath, first: Origin, second: Origin },
+    /// A link brings an empty directory over what the command works on.
+    #[error("link leads to the workspace: {link}")]
+    EmptiedByLink { link: GuestPath, to: GuestPath, origin: Origin },
     /// A policy file lies behind a link that a command may change.
     #[error("policy file is named by a link in a writable mount: {file}")]
     PolicyByLink { file: HostPath, link: HostPath, within: HostPath, to: HostPath },

@@ -281,7 +281,7 @@ pub fn ahead(policy: &Policy, host: &HostFacts, wish: Observe) -> Option<Sketch>
     if enforcement.level == Level::Landlock {
         return None;
     }
-    let placement = place::place(&policy.mounts, host).ok()?;
+    let placement = place::place(policy, host).ok()?;
     let observe = confine::observed((policy, host), enforcement.level, wish);
     let view = view::ahead(policy, &placement, host, observe).ok()?;
     let (network, opening) = opened(policy, host).ok()?;
@@ -303,7 +303,7 @@ pub fn sketch(
     request: &ExecRequest,
 ) -> Result<Sketch, PlanError> {
     let mut enforcement = level::decide(policy, host)?;
-    let placement = place::place(&policy.mounts, host)?;
+    let placement = place::place(policy, host)?;
     let mut network = policy.network.clone();
     let (placement, opening, mut view) = if enforcement.level == Level::Landlock {
         let narrowed = narrow::narrow(policy, &placement, host)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use endow_policy::{Access, BackendSpec, GuestPath, HostPath, Made, MountClass, MountSpec};
+use endow_policy::{Access, BackendSpec, GuestPath, HostPath, Made, MountClass, MountSpec, Policy};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -170,7 +170,8 @@ impl Placement {
 }
 
 /// Places every mount of the policy.
-pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanError> {
+pub fn place(policy: &Policy, host: &HostFacts) -> Result<Placement, PlanError> {
+    let mounts = policy.mounts.as_slice();
     let mut placement = Placement::default();
     let mut all = Vec::with_capacity(mounts.len());
     let live = planted::live_sources(mounts, host);
@@ -185,9 +186,9 @@ pub fn place(mounts: &[MountSpec], host: &HostFacts) -> Result<Placement, PlanEr
             continue;
         }
         let placed = place_one((spec, mounts), host, &mut placement)?;
-        all.extend(placed.map(|placed| Brought { is_by_name: placed.spec.at == spec.at, placed }));
+        all.extend(placed.map(|placed| Brought { placed, named: spec.at.clone() }));
     }
-    placement.set_mounts(keep_stronger(all)?);
+    placement.set_mounts(keep_stronger(all, &policy.chdir)?);
     let is_needless =
         |placed: &Placed| is_repeated(placed, &placement) || is_without_room(placed, &placement);
     if placement.mounts.iter().any(is_needless) {

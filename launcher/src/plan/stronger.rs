@@ -1,14 +1,21 @@
 //! Of two mounts that links bring to one place, which one stands there.
 
-use endow_policy::{MountClass, MountOptions, Origin};
+use endow_policy::{GuestPath, MountClass, MountOptions, Origin};
 
 use super::PlanError;
 use super::place::Placed;
 
-/// A mount, and whether its place is the one that it was given, and not where a link led.
+/// A mount, and the place that it was given.
 pub(super) struct Brought {
     pub(super) placed: Placed,
-    pub(super) is_by_name: bool,
+    pub(super) named: GuestPath,
+}
+
+impl Brought {
+    /// Whether it stands where it was named, and not where a link led.
+    fn is_by_name(&self) -> bool {
+        self.placed.spec.at == self.named
+    }
 }
 
 /// Who asked for a mount, the strongest last.
@@ -36,7 +43,13 @@ impl Layer {
 
 /// Keeps one mount of each place, in the order of places: what the stronger source granted, and of one source
 /// what was granted by name.
-pub(super) fn keep_stronger(mut all: Vec<Brought>) -> Result<Vec<Placed>, PlanError> {
+pub(super) fn keep_stronger(
+    mut all: Vec<Brought>,
+    start: &GuestPath,
+) -> Result<Vec<Placed>, PlanError> {
+    let is_workspace = |it: &&Brought| it.placed.spec.class == MountClass::Workspace;
+    let workspaces: Vec<_> =
+        all.iter().filter(is_workspace).map(|it| it.placed.spec.at.clone()).collect();
     all.sort_by(|one, other| one.placed.spec.at.cmp(&other.placed.spec.at));
     let mut kept: Vec<Brought> = Vec::with_capacity(all.len());
     for next in all {
@@ -46,7 +59,26 @@ pub(super) fn keep_stronger(mut all: Vec<Brought>) -> Result<Vec<Placed>, PlanEr
             Some(_) => {}
         }
     }
+    kept.iter().try_for_each(|it| check_work(it, &workspaces, start))?;
     Ok(kept.into_iter().map(|it| it.placed).collect())
+}
+
+/// Refuses an empty directory that a link brought over the workspace, or over the start in it: what the command does
+/// there would be lost, and nobody has named the place.
+fn check_work(it: &Brought, workspaces: &[GuestPath], start: &GuestPath) -> Result<(), PlanError> {
+    let spec = &it.placed.spec;
+    let is_over = |root: &GuestPath| {
+        spec.at == *root || (spec.at.is_within(root) && start.is_within(&spec.at))
+    };
+    let is_brought = !it.is_by_name() && Layer::of(&spec.origin) != Layer::Base;
+    if !is_brought || !spec.backend.is_made_empty() || !workspaces.iter().any(is_over) {
+        return Ok(());
+    }
+    Err(PlanError::EmptiedByLink {
+        link: it.named.clone(),
+        to: spec.at.clone(),
+        origin: spec.origin.clone(),
+    })
 }
 
 fn is_stronger(next: &Brought, last: &Brought) -> Result<bool, PlanError> {
@@ -57,7 +89,7 @@ fn is_stronger(next: &Brought, last: &Brought) -> Result<bool, PlanError> {
     }
     // A grant of the workspace's directory says more of it than what the workspace is.
     let strength = |it: &Brought, layer: Layer| {
-        (layer, it.placed.spec.class != MountClass::Workspace, it.is_by_name)
+        (layer, it.placed.spec.class != MountClass::Workspace, it.is_by_name())
     };
     let (one, other) = (strength(next, layers[0]), strength(last, layers[1]));
     // Which of two files is the stronger is not known here.
@@ -92,4 +124,49 @@ fn shows_the_same(one: &Placed, other: &Placed) -> bool {
         && one.is_physical()
         && other.is_physical()
         && source(one) == source(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use endow_policy::{Access, BackendSpec, HostPath, MountSpec};
+
+    use super::*;
+
+    fn at(path: &str) -> GuestPath {
+        GuestPath::new(path).expect("absolute")
+    }
+
+    fn brought(named: &str, place: &str, is_workspace: bool) -> Brought {
+        let host = HostPath::new(place).expect("absolute");
+        let backend = BackendSpec::Physical { host };
+        let private =
+            BackendSpec::Private { seed: Vec::new(), write_back: Vec::new(), mode: 0o700 };
+        let file = Origin::File { name: "endow.toml".into(), line: 3 };
+        let spec = MountSpec {
+            at: at(place),
+            backend: if is_workspace { backend } else { private },
+            access: Access::Cow,
+            options: MountOptions::default(),
+            class: if is_workspace { MountClass::Workspace } else { MountClass::Granted },
+            origin: if is_workspace { Origin::Default } else { file },
+        };
+        Brought { placed: Placed { spec, source: None, tree: None }, named: at(named) }
+    }
+
+    /// Returns whether a private directory of a file may stand where a link leads, in a run that starts below `/x`.
+    fn may_stand(named: &str, place: &str) -> bool {
+        let all = vec![brought("/x", "/x", true), brought(named, place, false)];
+        keep_stronger(all, &at("/x/a/b")).is_ok()
+    }
+
+    #[test]
+    fn no_link_empties_what_the_command_works_on() {
+        for place in ["/x", "/x/a", "/x/a/b"] {
+            assert!(!may_stand("/x/link", place), "{place}");
+            assert!(may_stand(place, place), "control: {place}");
+        }
+        for place in ["/y", "/x/other", "/x/a/b/c"] {
+            assert!(may_stand("/x/link", place), "control: {place}");
+        }
+    }
 }

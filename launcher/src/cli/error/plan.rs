@@ -65,6 +65,14 @@ impl CommandError {
             .hint("re-admit that name with a pattern `!NAME`, or mount somewhere else")
     }
 
+    fn emptied(self, to: &GuestPath, origin: &Origin) -> Self {
+        self.cause(format!(
+            "an empty directory would stand at {to}, and what is made there be lost"
+        ))
+        .asked_by(origin)
+        .hint("name the directory that is meant, and no link to it")
+    }
+
     /// What does not exist yet has no room where it was asked for.
     fn not_private(self, origin: &Origin) -> Self {
         self.cause("`create` needs a place in a private directory, with nothing mounted in it")
@@ -164,6 +172,7 @@ impl From<PlanError> for CommandError {
                 .asked_by(&origin)
                 .hint(format!("if you made it, grant {to} itself; otherwise remove the link")),
             PlanError::MountedTwice { first, second, .. } => this.twice(&first, &second),
+            PlanError::EmptiedByLink { to, origin, .. } => this.emptied(&to, &origin),
             PlanError::PolicyByLink { link, within, to, .. } => this.by_link(&link, &within, &to),
             PlanError::NoMountPoint { within, .. } => this
                 .cause(format!("it lies in {within}, where endow creates no names"))
@@ -228,6 +237,7 @@ fn kind_of(error: &PlanError) -> Kind {
         | PlanError::Unenforceable { .. } => Kind::Unenforceable,
         PlanError::Unprobed(_) | PlanError::UnaskedRegistry(_) => Kind::Bug,
         PlanError::MountedTwice { second, .. } if !second.is_flag() => Kind::Policy,
+        PlanError::EmptiedByLink { origin, .. } if !origin.is_flag() => Kind::Policy,
         PlanError::PolicyByLink { .. } => Kind::Policy,
         PlanError::UnknownLoss { .. } | PlanError::NotAsEarlier { .. } => Kind::Usage,
         _ => Kind::Setup,
