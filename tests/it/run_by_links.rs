@@ -117,3 +117,30 @@ fn flag_wins_over_a_file_by_whatever_path() {
         assert_eq!(is_writable(&world, &options, 0), expected, "{written:?} {flag:?}");
     }
 }
+
+/// A project that nobody trusts takes no work away, and no grant.
+#[test]
+fn empty_directory_of_a_project_is_not_the_workspace() {
+    let world = World::new();
+    world.write("home/project/a/b/file", "host\n");
+    world.bare("git init -q .").ok();
+    let start = |options: &[&str], script: &str| {
+        let words = [&["run"], options, &["--", "sh", "-c", script]].concat();
+        said(world.endow(words).current_dir(world.project().join("a/b")))
+    };
+    let mounts = |lines: &str| {
+        world.write("home/project/endow.toml", format!("version = 1\n[mounts]\n{lines}"));
+    };
+    for (link, to) in [("alias", "."), ("part", "a/b")] {
+        symlink(to, world.project().join(link)).expect("a link");
+        mounts(&format!("{link} = {{ private = true }}\n"));
+        let told = start(&[], "echo new >made");
+        told.fails(120);
+        assert!(told.stderr.contains(link), "{}", told.stderr);
+    }
+    mounts("a = { memory = true }\n\"a/b/c\" = { memory = true }\n");
+    let above = world.home().display().to_string();
+    let script = format!("echo new >{}/file", world.project().display());
+    start(&["--ro", &above], &script).fails(120);
+    assert!(!world.project().join("file").exists());
+}

@@ -107,3 +107,21 @@ fn file_around_a_project_that_others_may_write_ends_the_run() {
     fs::write(&file, "version =").expect("written");
     inside(&world, "sub", &[], "true").fails(120);
 }
+
+/// What a run shows is the whole project, by a grant, whatever directory of it is a repository.
+#[test]
+fn pattern_with_a_path_holds_where_a_grant_shows_the_project() {
+    let world = World::new();
+    world.write("home/project/secrets/x", "hidden\n");
+    world.write("home/project/sub/y", "");
+    world.bare("git init -q .").ok();
+    let at = world.project().display().to_string();
+    let show = || inside(&world, "sub", &["--cow", &at], "cat ../secrets/x");
+    assert_eq!(show().ok(), "hidden\n", "control");
+    world.write("home/project/endow.toml", "version = 1\n[deny]\npatterns = [\"secrets/x\"]\n");
+    assert_eq!(show().stdout, "");
+    inside(&world, "sub", &["--cow", &at], "git init -q .").ok();
+    assert!(world.project().join("sub/.git").exists(), "control");
+    let shown = show();
+    assert_eq!(shown.stdout, "", "{}", shown.stderr);
+}
