@@ -79,6 +79,7 @@ mod run_leads;
 mod run_leftovers;
 mod run_limits;
 mod run_link_traps;
+mod run_linked;
 mod run_live_git;
 mod run_live_links;
 mod run_live_names;

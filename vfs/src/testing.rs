@@ -177,6 +177,7 @@ pub(crate) fn record(id: &RunId, state: RunState) -> Record {
             held: Vec::new(),
             programs: Vec::new(),
             protect: None,
+            granted_as: Vec::new(),
             awaited: None,
         }],
         trees: Vec::new(),

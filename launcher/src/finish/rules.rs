@@ -261,9 +261,11 @@ impl Protects {
         mount: &MountRecord,
         root: &Path,
     ) -> Result<ProtectSet, WriteBackError> {
+        let others = mount.granted_as.iter().map(PathBuf::as_path);
+        let paths: Vec<&Path> = std::iter::once(root).chain(others).collect();
         match &mount.protect {
-            Some(own) => Ok(compiled(own)?.below(root)),
-            None => Ok(self.common.below(root)),
+            Some(own) => Ok(compiled(own)?.below_all(&paths)),
+            None => Ok(self.common.below_all(&paths)),
         }
     }
 }

@@ -16,6 +16,7 @@ mod earlier;
 mod early;
 mod environment;
 mod error;
+pub mod granted_as;
 mod held;
 pub mod host;
 mod identity;

@@ -12,6 +12,7 @@ use super::explored::{Explored, deep_name};
 use super::leads::Found as Leads;
 use super::programs;
 use super::repositories::directories;
+use crate::plan::granted_as::GrantedAs;
 use crate::plan::host::{Found, HiddenNames, LiveNames, Noted, Paths};
 
 /// What steers a repository, or runs (gitrepository-layout(5)).
@@ -71,10 +72,11 @@ pub(super) fn look(
     (hidden, leads): (&BTreeMap<HostPath, HiddenNames>, &Leads),
     path: &[PathBuf],
 ) -> Result<BTreeMap<HostPath, LiveNames>, PatternError> {
+    let granted = GrantedAs::of(policy, paths);
     let found = |root: &HostPath| {
         let noted = hidden.get(root).map(|it| &it.noted);
         let own = leads.rules.get(root).map(|rules| ProtectSet::new(rules)).transpose()?;
-        let protect = own.as_ref().unwrap_or(protect).below(root.as_path());
+        let protect = own.as_ref().unwrap_or(protect).below_all(&granted.all(root));
         let again = || Explored::of(root.as_path(), &protect, noted);
         let known = leads.explored.get(root);
         let explored = known.map_or_else(|| Cow::Owned(again()), Cow::Borrowed);

@@ -8,14 +8,15 @@ use std::path::Path;
 use super::compile::{Compiled, Part, Rule};
 use super::set::names;
 
-/// Returns the rules with what they say below `root` too; `None` when that is nothing more.
+/// Returns the rules with what they say below a directory too, by each of its paths; `None` when that is nothing more.
 ///
 /// Only a pattern that matches at any depth has a beginning there. One that matches the root itself, or a
 /// directory above it, says nothing, nor does one that matches all that is in it: whoever grants `~/.ssh` means what is in it.
-pub(super) fn below(rules: &[Rule], root: &Path) -> Option<Vec<Rule>> {
-    let names = names(root.as_os_str().as_bytes());
+pub(super) fn below(rules: &[Rule], roots: &[&Path]) -> Option<Vec<Rule>> {
+    let paths: Vec<_> = roots.iter().map(|root| names(root.as_os_str().as_bytes())).collect();
     let rests = |rule: &Rule| -> Vec<Compiled> {
-        rule.choices.iter().flat_map(|choice| rests(choice, &names)).collect()
+        let by_all = |choice| paths.iter().flat_map(move |names| rests(choice, names));
+        rule.choices.iter().flat_map(by_all).collect()
     };
     let begun: Vec<Vec<Compiled>> = rules.iter().map(rests).collect();
     let with = |(rule, rests): (&Rule, Vec<Compiled>)| Rule {
@@ -110,6 +111,20 @@ mod tests {
         assert_eq!(decided("a"), Some((true, 1)));
         assert_eq!(decided("a/b"), Some((false, 2)));
         assert_eq!(decided("b"), None);
+    }
+
+    #[test]
+    fn each_path_of_a_directory_counts_by_itself() {
+        let patterns = ["**/.docker/config.json", "!**/shown/config.json", "**/.ssh/**"];
+        let set = PatternSet::new(&rules(&patterns)).expect("compiled");
+        let hides = |roots: &[&str], path: &str| {
+            let roots: Vec<&Path> = roots.iter().map(Path::new).collect();
+            set.narrower(&roots).is_some_and(|set| set.hides(path.as_ref()))
+        };
+        assert!(hides(&["/h/dotfiles/docker", "/h/.docker"], "config.json"));
+        assert!(!hides(&["/h/dotfiles/docker"], "config.json"));
+        assert!(!hides(&["/h/.docker", "/h/shown"], "config.json"), "the last one decides");
+        assert!(!hides(&["/h/.docker", "/h/.ssh"], "key"), "whoever names it means it");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Protected names, and the names that lead to them.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::set::names;
@@ -15,6 +15,8 @@ pub struct ProtectSet {
     /// The beginnings of patterns, by the numbers of their rules: a link in the place of one of these
     /// would lead what the pattern guards elsewhere.
     ways: PatternSet,
+    /// The paths of the directory below which these hold, where they say more there.
+    roots: Vec<PathBuf>,
 }
 
 impl ProtectSet {
@@ -24,27 +26,36 @@ impl ProtectSet {
     /// The first pattern that can't be used.
     pub fn new(rules: &[PatternRule]) -> Result<Self, PatternError> {
         let names = PatternSet::new(rules)?;
-        Ok(Self { rules: rules.into(), ways: names.beginnings(), names })
+        let (ways, roots) = (names.beginnings(), Vec::new());
+        Ok(Self { rules: rules.into(), names, ways, roots })
     }
 
     /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
     #[must_use]
     pub fn below(&self, root: &Path) -> Self {
-        self.narrower(root).unwrap_or_else(|| self.clone())
+        self.below_all(&[root])
     }
 
-    /// Like [`below`](Self::below); `None` when it says no more than these.
-    pub fn narrower(&self, root: &Path) -> Option<Self> {
-        if !self.may_begin_above(root) {
+    /// Like [`below`](Self::below) for a directory that has several paths.
+    #[must_use]
+    pub fn below_all(&self, roots: &[&Path]) -> Self {
+        self.narrower(roots).unwrap_or_else(|| self.clone())
+    }
+
+    /// Like [`below_all`](Self::below_all); `None` when it says no more than these.
+    pub fn narrower(&self, roots: &[&Path]) -> Option<Self> {
+        if !roots.iter().any(|root| self.may_begin_above(root)) {
             return None;
         }
-        let (names, ways) = (self.names.narrower(root), self.ways.narrower(root));
+        let (names, ways) = (self.names.narrower(roots), self.ways.narrower(roots));
         if names.is_none() && ways.is_none() {
             return None;
         }
         let names = names.unwrap_or_else(|| self.names.clone());
         let ways = ways.unwrap_or_else(|| self.ways.clone());
-        Some(Self { rules: self.rules.clone(), names, ways })
+        let all = self.roots.iter().cloned();
+        let roots = all.chain(roots.iter().map(|root| (*root).to_owned())).collect();
+        Some(Self { rules: self.rules.clone(), names, ways, roots })
     }
 
     /// Returns `false` only when no name of a directory's path is one with which a pattern begins.
@@ -97,6 +108,11 @@ impl ProtectSet {
     /// Returns whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Returns the paths of the directory below which these say more than elsewhere.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     /// Returns the patterns, in order.

@@ -52,12 +52,12 @@ impl PatternSet {
     /// Returns what the patterns say below a directory, whose own path may have the beginning of one.
     #[must_use]
     pub fn below(&self, root: &Path) -> Self {
-        self.narrower(root).unwrap_or_else(|| self.clone())
+        self.narrower(&[root]).unwrap_or_else(|| self.clone())
     }
 
-    /// Like [`below`](Self::below); `None` when it says no more than these.
-    pub fn narrower(&self, root: &Path) -> Option<Self> {
-        below(&self.rules, root).map(Self::of)
+    /// Like [`below`](Self::below) for a directory that has several paths; `None` when it says no more than these.
+    pub fn narrower(&self, roots: &[&Path]) -> Option<Self> {
+        below(&self.rules, roots).map(Self::of)
     }
 
     /// Returns what leads to the names that these match, by the same numbers.

@@ -93,6 +93,7 @@ fn record(id: RunId, project: &Path, then: SystemTime) -> Record {
             held: Vec::new(),
             programs: Vec::new(),
             protect: None,
+            granted_as: Vec::new(),
             awaited: None,
         }],
         trees: Vec::new(),

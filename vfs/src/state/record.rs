@@ -215,6 +215,9 @@ pub struct MountRecord {
     /// lead to more of this mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protect: Option<Vec<String>>,
+    /// Other paths of the source, in which patterns may begin.
+    #[serde(default, with = "json_path::list", skip_serializing_if = "Vec::is_empty")]
+    pub granted_as: Vec<PathBuf>,
     /// It did not exist when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaited: Option<AwaitedRecord>,

@@ -35,6 +35,7 @@ pub(crate) fn of_run(planned: &Planned, prepared: &Prepared) -> Option<Record> {
         held: policies(&planned.host, &buffered.source),
         programs: programs(planned, &buffered.source),
         protect: own_rules(&planned.host, &buffered.source),
+        granted_as: planned.granted_as(&buffered.source),
         ..mount(buffered, &planned.found.policy, stamp)
     };
     let live = planned.plan.checkpoint.iter().map(|it| live(it, stamp));
@@ -104,6 +105,7 @@ fn mount(buffered: &Buffered, policy: &Policy, stamp: Timespec) -> MountRecord {
         held: Vec::new(),
         programs: Vec::new(),
         protect: None,
+        granted_as: Vec::new(),
         awaited: None,
     }
 }
@@ -158,6 +160,7 @@ fn awaited(awaited: &Awaited) -> MountRecord {
         held: Vec::new(),
         programs: Vec::new(),
         protect: None,
+        granted_as: Vec::new(),
         awaited: Some(AwaitedRecord {
             path: awaited.path.clone(),
             live: awaited.live,
@@ -183,6 +186,7 @@ fn live(checkpoint: &Checkpoint, stamp: Timespec) -> MountRecord {
         held: Vec::new(),
         programs: Vec::new(),
         protect: None,
+        granted_as: Vec::new(),
         awaited: None,
     }
 }
@@ -204,6 +208,7 @@ fn held(guard: &Guard, planned: &Planned, prepared: &Prepared, stamp: Timespec) 
         held: Vec::new(),
         programs: guard.names.programs.iter().cloned().map(recorded).collect(),
         protect: own_rules(&planned.host, &guard.source),
+        granted_as: planned.granted_as(&guard.source),
         awaited: None,
     }
 }

@@ -195,7 +195,8 @@ fn end_live(
 ) -> Left {
     let denied = OnceCell::new();
     let hides = |source: &HostPath, path: &Path, is_git: bool| {
-        let denied = denied.get_or_init(|| DeniedNames::new(&planned.found.policy));
+        let denied =
+            denied.get_or_init(|| DeniedNames::new(&planned.found.policy, &planned.host.paths));
         denied.as_ref().is_some_and(|denied| denied.hides(source, path, is_git))
     };
     let directory = prepared.directory();

@@ -6,7 +6,7 @@ mod own_directories;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use endow_policy::{
@@ -19,6 +19,7 @@ use super::error::{CommandError, Kind};
 use super::sources::{self, Found};
 use crate::cli::run::bridges;
 use crate::cli::sources::surroundings::{self, Surroundings};
+use crate::plan::granted_as::GrantedAs;
 use crate::plan::host::{ExecRequest, HostFacts, KernelFiles, Noted};
 use crate::plan::seccomp::Observe;
 use crate::plan::step::{Guard, InitStep};
@@ -52,7 +53,13 @@ impl Planned {
     /// Returns the patterns of protected names in the mounts of a source.
     pub(crate) fn protecting(&self, source: &HostPath) -> Patterns<'_> {
         let compiled = self.protect.as_ref().filter(|_| !self.host.led.contains_key(source));
-        (compiled, self.host.protecting(&self.found.policy, source))
+        (compiled, self.host.protecting(&self.found.policy, source), self.granted_as(source))
+    }
+
+    /// Returns the paths of a source besides its own.
+    pub(crate) fn granted_as(&self, source: &HostPath) -> Vec<PathBuf> {
+        let granted = GrantedAs::of(&self.found.policy, &self.host.paths);
+        granted.others(source).into_iter().map(Path::to_owned).collect()
     }
 
     /// Makes this the plan of a run that differs in nothing but a tree of the store and its command; returns

@@ -9,6 +9,7 @@ use super::Operation;
 use super::answer::Layer;
 use super::node::Missing;
 use super::tell::{Outcome, Questions, shell_word};
+use crate::plan::granted_as::GrantedAs;
 
 impl Questions<'_> {
     /// Returns the pattern for which a name of a live mount is read-only.
@@ -68,9 +69,10 @@ impl Questions<'_> {
 
     /// Compiles the patterns for each directory that the command can change.
     fn protects(&self) -> BTreeMap<HostPath, ProtectSet> {
+        let granted = GrantedAs::of(self.policy, &self.host.paths);
         let compiled = |root: &HostPath| {
             let set = ProtectSet::new(self.host.protecting(self.policy, root)).ok()?;
-            Some((root.clone(), set.below(root.as_path())))
+            Some((root.clone(), set.below_all(&granted.all(root))))
         };
         let mounts = self.plan.placement.mounts.iter();
         let changed = mounts.filter(|placed| placed.spec.access != Access::Ro);

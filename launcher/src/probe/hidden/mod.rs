@@ -28,6 +28,7 @@ use endow_vfs::state::EndowDirs;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
+use crate::plan::granted_as::GrantedAs;
 use crate::plan::host::{Found, HiddenName, HiddenNames, Noted, PathFact, Paths};
 use crate::plan::step::FileId;
 use crate::sys;
@@ -63,14 +64,21 @@ pub(super) struct Live<'a> {
 struct Source {
     path: HostPath,
     id: FileId,
+    /// Other paths of it.
+    others: Vec<PathBuf>,
 }
 
 impl Source {
-    fn of(fact: &PathFact) -> Option<Self> {
-        match fact.found {
-            Found::Directory(id) => Some(Self { path: fact.resolved.clone(), id }),
-            _ => None,
-        }
+    fn of(fact: &PathFact, granted: &GrantedAs) -> Option<Self> {
+        let Found::Directory(id) = fact.found else { return None };
+        let others = granted.others(&fact.resolved).into_iter().map(Path::to_owned).collect();
+        Some(Self { path: fact.resolved.clone(), id, others })
+    }
+
+    fn paths(&self) -> Vec<&Path> {
+        std::iter::once(self.path.as_path())
+            .chain(self.others.iter().map(PathBuf::as_path))
+            .collect()
     }
 }
 
@@ -91,8 +99,10 @@ pub(super) fn find(
     let remembered = options.cache.filter(|_| plain.rules.needs_walk()).and_then(cache_directory);
     let work_tree = options.work_tree;
     let looking = Looking { plain, live: noting, work_tree, remembered, runs: options.runs };
+    let granted = GrantedAs::of(policy, paths);
+    let source = |host: &HostPath| Source::of(paths.get(host)?, &granted);
     let sources = policy.mounts.iter().filter_map(|spec| match &spec.backend {
-        BackendSpec::Physical { host } => Some((spec, paths.get(host).and_then(Source::of)?)),
+        BackendSpec::Physical { host } => Some((spec, source(host)?)),
         _ => None,
     });
     let sources: Vec<(&MountSpec, Source)> = sources.collect();
@@ -191,9 +201,9 @@ impl Looking<'_> {
         source: &Source,
         tell: impl FnOnce(Walked, &Rules<'_>) -> T,
     ) -> Result<T, Errno> {
-        let (asked, root) = (self.asked(&source.path), source.path.as_path());
-        let narrower = asked.rules.narrower(root);
-        let narrower = narrower.as_ref().map(|sets| Asked::new(asked.rules.with(sets, root)));
+        let (asked, paths) = (self.asked(&source.path), source.paths());
+        let narrower = asked.rules.narrower(&paths);
+        let narrower = narrower.as_ref().map(|sets| Asked::new(asked.rules.with(sets, &paths)));
         let asked = narrower.as_ref().unwrap_or(asked);
         self.walk(source, asked).map(|walked| tell(walked, &asked.rules))
     }
@@ -265,7 +275,7 @@ pub(crate) fn noted(
     let remembered = options.cache.and_then(cache_directory);
     let (plain, work_tree) = (Asked::new(rules), options.work_tree);
     let looking = Looking { plain, live: None, work_tree, remembered, runs: None };
-    looking.look_below(&Source { path: path.clone(), id }, noted_whole).ok()
+    looking.look_below(&Source { path: path.clone(), id, others: Vec::new() }, noted_whole).ok()
 }
 
 /// What a walk at the end found, and whether it missed anything.

@@ -10,6 +10,8 @@ use endow_policy::{HostPath, PatternError, PatternRule, Policy};
 
 use super::rules::{Denied, Rules};
 use super::tracked;
+use crate::plan::granted_as::GrantedAs;
+use crate::plan::host::Paths;
 
 /// What a directory of git's has.
 const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
@@ -18,18 +20,20 @@ const PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
 pub(crate) struct DeniedNames<'a> {
     denied: Denied,
     written: &'a [PatternRule],
+    granted: GrantedAs,
 }
 
 impl<'a> DeniedNames<'a> {
     /// Compiles the patterns; `None` when one can't be used.
-    pub(crate) fn new(policy: &'a Policy) -> Option<Self> {
-        Some(Self { denied: Denied::new(&policy.deny).ok()?, written: &policy.deny })
+    pub(crate) fn new(policy: &'a Policy, paths: &Paths) -> Option<Self> {
+        let (denied, granted) = (Denied::new(&policy.deny).ok()?, GrantedAs::of(policy, paths));
+        Some(Self { denied, written: &policy.deny, granted })
     }
 
     /// Returns whether a walk of a mount's source finds a path below it hidden, where everything that is called `.git`
     /// is git's, or nothing.
     pub(crate) fn hides(&self, source: &HostPath, path: &Path, is_git: bool) -> bool {
-        let narrower = self.denied.narrower(source.as_path(), self.written);
+        let narrower = self.denied.narrower(&self.granted.all(source), self.written);
         let denied = narrower.as_ref().unwrap_or(&self.denied);
         denied.hides(path, &|_| is_git)
     }
@@ -53,7 +57,7 @@ impl HiddenBelow {
         work_tree: Option<&HostPath>,
     ) -> Result<Self, PatternError> {
         let denied = Denied::new(&policy.deny)?;
-        let denied = denied.narrower(directory, &policy.deny).unwrap_or(denied);
+        let denied = denied.narrower(&[directory], &policy.deny).unwrap_or(denied);
         let (written, spared) = (policy.deny.clone(), OnceLock::new());
         let (directory, work_tree) = (directory.to_owned(), work_tree.cloned());
         Ok(Self { denied, written, directory, work_tree, spared })

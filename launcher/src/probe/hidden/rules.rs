@@ -53,9 +53,9 @@ impl Denied {
         }
     }
 
-    /// Returns the rules that hold below a directory, where they say more there.
-    pub(super) fn narrower(&self, root: &Path, written: &[PatternRule]) -> Option<Self> {
-        Some(Self::of(self.patterns.narrower(root)?, written))
+    /// Returns the rules that hold below a directory of these paths, where they say more there.
+    pub(super) fn narrower(&self, roots: &[&Path], written: &[PatternRule]) -> Option<Self> {
+        Some(Self::of(self.patterns.narrower(roots)?, written))
     }
 
     /// Returns the patterns that count in what is not the project's own.
@@ -82,8 +82,8 @@ pub(super) struct Rules<'a> {
     pub(super) is_whole: bool,
     /// What is called `.git` is noted in other people's code, too.
     pub(super) is_over: bool,
-    /// The directory whose own path has the beginning of a pattern.
-    pub(super) below: Option<&'a Path>,
+    /// The paths of the directory, of which one has the beginning of a pattern.
+    pub(super) below: &'a [&'a Path],
     /// What git tracks of the names that built-in patterns would hide.
     pub(super) spared: BTreeSet<PathBuf>,
 }
@@ -92,13 +92,13 @@ impl<'a> Rules<'a> {
     pub(super) fn of(denied: &'a Denied, written: &'a [PatternRule]) -> Self {
         let spared = BTreeSet::new();
         let (is_whole, is_over) = (false, false);
-        Self { denied, written, protect: None, is_whole, is_over, below: None, spared }
+        Self { denied, written, protect: None, is_whole, is_over, below: &[], spared }
     }
 
-    /// Returns what the patterns say below a directory, where that is more than these.
-    pub(super) fn narrower(&self, root: &Path) -> Option<(Denied, Option<ProtectSet>)> {
-        let denied = self.denied.narrower(root, self.written);
-        let protect = self.protect.and_then(|it| it.narrower(root));
+    /// Returns what the patterns say below a directory of these paths, where that is more than these.
+    pub(super) fn narrower(&self, roots: &[&Path]) -> Option<(Denied, Option<ProtectSet>)> {
+        let denied = self.denied.narrower(roots, self.written);
+        let protect = self.protect.and_then(|it| it.narrower(roots));
         if denied.is_none() && protect.is_none() {
             return None;
         }
@@ -106,17 +106,16 @@ impl<'a> Rules<'a> {
         Some((denied, protect.or_else(|| self.protect.cloned())))
     }
 
-    /// Returns the same rules with these patterns, which count below `root`.
+    /// Returns the same rules with these patterns, which count below a directory.
     pub(super) fn with<'b>(
         &self,
         (denied, protect): &'b (Denied, Option<ProtectSet>),
-        root: &'b Path,
+        below: &'b [&'b Path],
     ) -> Rules<'b>
     where
         'a: 'b,
     {
-        let (protect, below) = (protect.as_ref(), Some(root));
-        Rules { denied, protect, below, spared: BTreeSet::new(), ..*self }
+        Rules { denied, protect: protect.as_ref(), below, spared: BTreeSet::new(), ..*self }
     }
 }
 
@@ -158,7 +157,9 @@ impl Rules<'_> {
         noted.for_each(|rule| add(rule.pattern.as_bytes()));
         add(if self.is_whole() { b"\0whole" } else { b"" });
         add(if self.is_over { b"\0over" } else { b"" });
-        self.below.iter().for_each(|root| add(root.as_os_str().as_bytes()));
+        let begun = self.protect.iter().flat_map(|it| it.roots()).map(PathBuf::as_path);
+        let roots = self.below.iter().copied().chain(begun);
+        roots.for_each(|root| add(root.as_os_str().as_bytes()));
         digest.finalize().into()
     }
 

@@ -18,6 +18,7 @@ use endow_policy::{Access, HostPath, PatternRule, Policy, ProtectSet, Vars};
 
 use super::explored::Explored;
 use super::live_names::{STEERING, granted_roots, is_guarded};
+use crate::plan::granted_as::GrantedAs;
 use crate::plan::host::{HiddenNames, Noted, Paths};
 use closed::Closable;
 use places::Places;
@@ -80,11 +81,12 @@ pub(super) fn find(
     hidden: &BTreeMap<HostPath, HiddenNames>,
 ) -> Result<Found, LeadsError> {
     let granted = granted_roots(asked.policy, paths).filter(|(spec, _)| is_guarded(spec));
+    let names = GrantedAs::of(asked.policy, paths);
     let mut roots: BTreeMap<&HostPath, Root<'_>> = BTreeMap::new();
     for (spec, place) in granted {
         let noted = || hidden.get(place).map(|it| &it.noted);
-        let root =
-            roots.entry(place).or_insert_with(|| Root::of(place.as_path(), asked, noted(), false));
+        let first = || Root::of((place.as_path(), &names.all(place)), asked, noted(), false);
+        let root = roots.entry(place).or_insert_with(first);
         root.is_changed |= spec.access != Access::Ro;
     }
     let all: Vec<&Root<'_>> = roots.values().collect();
@@ -111,13 +113,18 @@ pub(crate) fn below(
     (vars, environment): (&Vars, &[(OsString, OsString)]),
 ) -> Result<Option<Vec<PatternRule>>, LeadsError> {
     let asked = Asked { policy, protect, vars, environment };
-    let root = Root::of(directory, &asked, None, true);
+    let root = Root::of((directory, &[directory]), &asked, None, true);
     Ok(collect(&asked, &[&root])?.rules(&root, &policy.protect))
 }
 
 impl<'a> Root<'a> {
-    fn of(place: &'a Path, asked: &Asked<'_>, noted: Option<&'a Noted>, is_changed: bool) -> Self {
-        let protect = asked.protect.below(place);
+    fn of(
+        (place, names): (&'a Path, &[&Path]),
+        asked: &Asked<'_>,
+        noted: Option<&'a Noted>,
+        is_changed: bool,
+    ) -> Self {
+        let protect = asked.protect.below_all(names);
         let explored = Explored::of(place, &protect, noted);
         Self { place, protect, explored, noted, is_changed }
     }

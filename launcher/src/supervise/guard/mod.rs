@@ -11,7 +11,7 @@ mod spare;
 mod tree;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use endow_policy::{PatternRule, ProtectSet};
@@ -44,25 +44,35 @@ pub(crate) struct Watching<'a> {
     rules: Vec<Rules>,
 }
 
-/// The patterns of protected names in a mount, compiled where they are already, and as they are written.
-pub(crate) type Patterns<'a> = (Option<&'a ProtectSet>, &'a [PatternRule]);
+/// The patterns of protected names in a mount, compiled where they are already, and as they are written; and the paths
+/// of its source besides its own.
+pub(crate) type Patterns<'a> = (Option<&'a ProtectSet>, &'a [PatternRule], Vec<PathBuf>);
 
 /// The patterns that the process has.
-enum Rules {
+struct Rules {
+    patterns: Given,
+    others: Vec<PathBuf>,
+}
+
+enum Given {
     Compiled(ProtectSet),
     Written(Vec<PatternRule>),
 }
 
 impl Rules {
-    fn of((compiled, written): Patterns<'_>) -> Self {
-        compiled.map_or_else(|| Self::Written(written.to_vec()), |it| Self::Compiled(it.clone()))
+    fn of((compiled, written, others): Patterns<'_>) -> Self {
+        let written = || Given::Written(written.to_vec());
+        let patterns = compiled.map_or_else(written, |it| Given::Compiled(it.clone()));
+        Self { patterns, others }
     }
 
     fn compiled(self) -> Option<ProtectSet> {
-        match self {
-            Self::Compiled(set) => Some(set),
-            Self::Written(rules) => ProtectSet::new(&rules).ok(),
-        }
+        let set = match self.patterns {
+            Given::Compiled(set) => set,
+            Given::Written(rules) => ProtectSet::new(&rules).ok()?,
+        };
+        let others: Vec<&Path> = self.others.iter().map(PathBuf::as_path).collect();
+        Some(set.below_all(&others))
     }
 }
 
