@@ -129,7 +129,7 @@ fn empty_directory_of_a_project_is_not_the_workspace() {
         said(world.endow(words).current_dir(world.project().join("a/b")))
     };
     let mounts = |lines: &str| {
-        world.write("home/project/endow.toml", format!("version = 1\n[mounts]\n{lines}"));
+        world.write("home/project/endow.toml", &format!("version = 1\n[mounts]\n{lines}"));
     };
     for (link, to) in [("alias", "."), ("part", "a/b")] {
         symlink(to, world.project().join(link)).expect("a link");
