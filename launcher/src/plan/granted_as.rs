@@ -2,11 +2,12 @@
 //! begin in any of them, so that a link on the way shows no more than a real directory would.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use endow_policy::{BackendSpec, HostPath, Policy};
 use rustc_hash::FxHashMap;
 
+use super::dots::without_dots;
 use super::host::{PathFact, Paths};
 
 /// The other paths of each source that has any.
@@ -47,23 +48,11 @@ fn followed(host: &HostPath, fact: &PathFact) -> Vec<PathBuf> {
     for (link, to) in &fact.links {
         let Ok(rest) = now.strip_prefix(link.as_path()) else { break };
         let above = link.as_path().parent().unwrap_or(Path::new("/"));
+        // What lies above a link is no link, so that `..` leads up from it.
         now = without_dots(&above.join(to).join(rest));
         names.push(now.clone());
     }
     names
-}
-
-/// What lies above a link is no link, so that `..` leads up from it.
-fn without_dots(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut so_far, part| {
-        match part {
-            Component::ParentDir => {
-                so_far.pop();
-            }
-            part => so_far.push(part),
-        }
-        so_far
-    })
 }
 
 #[cfg(test)]

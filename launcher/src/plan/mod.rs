@@ -12,6 +12,7 @@ mod cgroup;
 mod check;
 mod checkpoint;
 mod confine;
+pub(crate) mod dots;
 mod earlier;
 mod early;
 mod environment;

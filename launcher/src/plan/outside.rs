@@ -4,10 +4,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use endow_policy::{Access, BackendSpec, GuestPath, HostPath, MountClass, MountSpec};
 
+use super::dots::without_dots;
 use super::host::{Found, PathFact, Paths};
 
 /// How a program that is started outside is found by its name or path. It starts in `/`.
@@ -57,19 +58,6 @@ pub(super) const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
 /// Whether it is looked for nowhere.
 pub(super) fn is_path(program: &str) -> bool {
     program.contains('/') || HOME.contains(&program)
-}
-
-/// Takes each `..` with the name before it away.
-fn without_dots(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        if part == Component::ParentDir {
-            clean.pop();
-        } else {
-            clean.push(part);
-        }
-    }
-    clean
 }
 
 /// With these errors (EACCES, ENAMETOOLONG) programs get nowhere either.

@@ -1,6 +1,6 @@
-//! Paths without `.` and `..`, and without links.
+//! Paths without links.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// Resolves the links of a path as far as it exists; what is missing stays as it is said.
 pub(crate) fn real(path: &Path) -> PathBuf {
@@ -10,19 +10,6 @@ pub(crate) fn real(path: &Path) -> PathBuf {
         Some(if below.as_os_str().is_empty() { real } else { real.join(below) })
     });
     real.unwrap_or_else(|| path.to_owned())
-}
-
-/// Takes `.` and `..` out of an absolute path, as text.
-pub(crate) fn without_dots(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => {}
-            other => whole.push(other),
-        }
-    }
-    whole
 }
 
 #[cfg(test)]
@@ -46,13 +33,6 @@ mod tests {
             ("dangling/x", "dangling/x"),
         ] {
             assert_eq!(real(&root.join(path)), root.join(expected), "{path}");
-        }
-    }
-
-    #[test]
-    fn dots_lead_up() {
-        for (said, plain) in [("/a/../b", "/b"), ("/../x", "/x"), ("/a/./b", "/a/b"), ("/", "/")] {
-            assert_eq!(without_dots(Path::new(said)), Path::new(plain));
         }
     }
 }

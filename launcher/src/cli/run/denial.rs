@@ -7,8 +7,8 @@ use std::path::Path;
 use endow_policy::GuestPath;
 
 use crate::cli::stages::Planned;
+use crate::plan::dots::without_dots;
 use crate::plan::why::{Denial, HostTree, Layer, Questions, Subject};
-use crate::probe::real_path::without_dots;
 use crate::probe::{has_abstract_outside, listens_outside, protects_links};
 use crate::supervise::Asked;
 use crate::sys::sockets;

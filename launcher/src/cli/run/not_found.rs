@@ -10,9 +10,9 @@ use endow_policy::GuestPath;
 use super::outcome::hiding;
 use crate::cli::error::CommandError;
 use crate::cli::stages::Planned;
+use crate::plan::dots::without_dots;
 use crate::plan::step::ExecSpec;
 use crate::plan::why::undeny;
-use crate::probe::real_path::without_dots;
 use crate::probe::small_file::{Links, SmallFile};
 
 /// The most links that the kernel follows on one way.

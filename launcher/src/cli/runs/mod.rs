@@ -23,7 +23,7 @@ use super::args::Chosen;
 use super::error::{CommandError, Kind};
 use crate::cli::sources::surroundings;
 use crate::finish;
-use crate::probe::real_path::without_dots;
+use crate::plan::dots::without_dots;
 
 /// The runs that are there, and from where they are looked at.
 pub(crate) struct Kept {

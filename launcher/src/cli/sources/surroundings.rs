@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use crate::cli::error::{CommandError, Kind};
+use crate::plan::dots::without_dots;
 use crate::probe::git_dirs;
 use crate::probe::real_path;
 use crate::probe::small_file::says_absent;
@@ -155,7 +156,7 @@ fn named_home(path: &Path) -> Result<HostPath, CommandError> {
     if !path.is_absolute() {
         return Err(CommandError::unusable_home());
     }
-    let plain = || fs::canonicalize(path).unwrap_or_else(|_| real_path::without_dots(path));
+    let plain = || fs::canonicalize(path).unwrap_or_else(|_| without_dots(path));
     host(path).or_else(|| host(plain())).ok_or_else(CommandError::unusable_home)
 }
 
